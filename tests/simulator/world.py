@@ -58,7 +58,7 @@ class World:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Stop everything, the nodes first, because their kubelets call the cluster."""
+        """Stop everything. The nodes stop first, because their kubelets call the cluster."""
         self._stack.close()
 
     def _start(self) -> None:
@@ -84,5 +84,7 @@ def _options(entry: Mapping[str, Any], *names: str) -> dict[str, Any]:
         ValueError: a key is unknown.
     """
     if unknown := entry.keys() - {"address", "port", *names}:
-        raise ValueError(f"unknown keys in the options of a server: {', '.join(sorted(unknown))}")
+        raise ValueError(
+            f"expected {', '.join(('address', 'port', *names))}, got unknown keys: {', '.join(sorted(unknown))}"
+        )
     return {"address": "127.0.0.1", "port": 0, **entry}

@@ -17,7 +17,7 @@ from simulator.machine.windows_paths import normalise
 
 
 class StopSignal(threading.Event):
-    """An event that is also set when its parent is set, so that a process ends with the process that started it."""
+    """An event that is also set when its parent is set, so that a process ends together with its starter."""
 
     def __init__(self, parent: threading.Event) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Process:
     """The Windows path of the executable; empty if it is not known."""
     stop: threading.Event = field(default_factory=threading.Event)
     starter: threading.Event | None = None
-    """The event `stop` of the process that started this one; None if this process survives the end of that process."""
+    """The `stop` event of the process that started this one; None if this process outlives that process."""
     ended: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -68,10 +68,10 @@ class Process:
             raise ProcessEndedError
 
     def sleep(self, seconds: float) -> None:
-        """Wait.
+        """Wait for a number of seconds.
 
         Raises:
-            ProcessEndedError: the process has to end before the wait is over.
+            ProcessEndedError: `stop` was set before the time was over.
         """
         if self.stop.wait(max(0.0, seconds)):
             raise ProcessEndedError
@@ -81,7 +81,7 @@ class Processes:
     """The processes of one machine.
 
     Args:
-        acting: the access token of each of the machine's threads.
+        acting: the access tokens of the machine's threads.
     """
 
     def __init__(self, acting: Acting) -> None:
@@ -109,7 +109,7 @@ class Processes:
         """Run `work` in a separate process. It survives the shell that started it, but not a reboot.
 
         Args:
-            starter: the event `stop` of the process that starts the new process.
+            starter: the `stop` event of the process that starts the new process.
         """
         process = self.begin(name, user)
         process.starter = starter
@@ -138,7 +138,7 @@ class Processes:
             return [process for process in self._running.values() if process.alive]
 
     def executing(self, path: str) -> str | None:
-        """Return the running executable at a path or below it; None if there is none.
+        """Return the path of a running executable at or below a path; None if there is none.
 
         Windows allows renaming a running executable, but neither writing to it nor deleting it:
         https://en.wikipedia.org/wiki/File_locking#In_Microsoft_Windows
@@ -167,7 +167,7 @@ class Processes:
         """End the processes that a process started directly or indirectly.
 
         Args:
-            stop: the event `stop` of the process that started them.
+            stop: the `stop` event of the process that started them.
         """
         for process in self.all():
             starter = process.starter

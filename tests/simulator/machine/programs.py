@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Finding and running programs: the file for a name, the identity of the file, and the handler of the family."""
+"""Finding and running programs: a name leads to a file, the file to its identity, and the identity to a handler."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ProgramNotFoundError(Exception):
 
 
 class NotExecutableError(Exception):
-    """A file that is not a program that Windows or the simulator can run (Win32 error 193)."""
+    """A file that Windows or the simulator cannot run as a program (Win32 error 193)."""
 
 
 class ProgramTimeoutError(Exception):
@@ -49,7 +49,7 @@ class ProgramTimeoutError(Exception):
 
 @dataclass(frozen=True)
 class FoundProgram:
-    """A program on the node. If `program` is None, it can run only as a service, if at all."""
+    """A program file on the node. If `program` is None, the file can run only as a service, or not at all."""
 
     path: str
     identity: str
@@ -107,7 +107,7 @@ class MachinePrograms:
         Raises:
             ProgramNotFoundError: the program does not exist.
             NotExecutableError: the file is not a program.
-            AccessDeniedError: a right is missing.
+            AccessDeniedError: the acting user may not execute the file.
             NotModelled: the simulator does not model the program, or an antivirus is about to remove it.
         """
         path = self.locate(name, environment, directory)
@@ -147,19 +147,19 @@ class MachinePrograms:
             name: a name on PATH, or a path.
             arguments: a list, or the part of a command line after the program.
             environment: the complete environment; by default, the environment of the machine.
-            stop: the event `stop` of the caller's process. Setting it ends the program.
-            stdin: the standard input. Only programs that read it consume what a client types.
-            user: the account that runs the program; by default SYSTEM, with the token of the caller.
+            stop: the `stop` event of the caller's process. Setting it ends the program.
+            stdin: the standard input, or the console input of a client, which only programs that read it consume.
+            user: the account that runs the program. By default, the program runs as SYSTEM with the caller's token.
             timeout: the number of seconds after which the program is killed.
-            logon: `batch` if the user is not logged on over the network.
-            emit: receives output while the program runs.
+            logon: `batch` for a logon on the machine itself; empty for a logon over WinRM.
+            emit: a function that receives output while the program runs.
 
         Raises:
             ProgramNotFoundError: the program does not exist.
             NotExecutableError: the file is not a program.
-            AccessDeniedError: a right is missing.
+            AccessDeniedError: the acting user may not execute the file, or the program was denied access.
             NotModelled: the simulator does not model the program.
-            ProgramTimeoutError: the time limit was exceeded.
+            ProgramTimeoutError: the program exceeded the time limit.
             ProcessEndedError: `stop` was set when the program ended.
         """
         variables = dict(environment) if environment is not None else self._machine.environment()

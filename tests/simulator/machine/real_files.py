@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def below(folder: Path, names: Sequence[str]) -> Path:
-    """Return the path below a folder, ignoring the names' case. What does not exist keeps the given case."""
+    """Return the path below a folder, ignoring the names' case. Names of missing items keep the given case."""
     exact = folder.joinpath(*names)
     if not names or exact.exists():
         return exact
@@ -24,7 +24,7 @@ def below(folder: Path, names: Sequence[str]) -> Path:
 
 
 def link_target(root: Path, place: Path) -> Path | None:
-    """Return the path below the root after following all links; None without links, or if a link leaves the root."""
+    """Return the path below the root after following all links; None without links, or if one points outside."""
     at = root
     for part in place.relative_to(root).parts:
         at = at / part

@@ -56,7 +56,7 @@ class _Key:
 
 
 def split(path: str) -> list[str]:
-    r"""Split a registry path; the root is first. `HKLM:\`, `HKEY_LOCAL_MACHINE\` and `Registry::` are accepted.
+    r"""Split a registry path into a short root such as `HKLM` and the keys below it. Any name of a root is accepted.
 
     Raises:
         KeyError: the root does not exist.
@@ -83,7 +83,7 @@ def is_registry_path(path: str) -> bool:
 
 
 def full_name(path: str) -> str:
-    r"""Return a path in the form of .NET, such as `HKEY_LOCAL_MACHINE\SOFTWARE`."""
+    r"""Return a path in .NET's form, such as `HKEY_LOCAL_MACHINE\SOFTWARE`."""
     long = {"HKLM": "HKEY_LOCAL_MACHINE", "HKCU": "HKEY_CURRENT_USER", "HKU": "HKEY_USERS", "HKCR": "HKEY_CLASSES_ROOT"}
     names = split(path)
     return "\\".join([long.get(names[0], "HKEY_CURRENT_CONFIG"), *names[1:]])
@@ -183,7 +183,7 @@ class Registry:
             RegistryDeniedError: the caller is not allowed to write the key.
         """
         if kind not in KINDS:
-            raise ValueError(f"unknown kind of registry value: {kind}")
+            raise ValueError(f"expected a kind of registry value such as String or DWord, got {kind}")
         with self._lock:
             self._require_write(split(path))
             self.create_key(path)

@@ -70,6 +70,6 @@ class ServiceRuntime:
 
 @dataclass
 class HungServices:
-    """The names (lower case) of services that a fault keeps from starting."""
+    """The lower-case names of services that a fault keeps from starting."""
 
     names: set[str] = field(default_factory=set)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks of the service control manager for a service's configuration.
+"""The service control manager's checks of a service's configuration.
 
 https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew lists the errors. The page also states
 that only drivers may use the start types boot and system.
@@ -22,7 +22,7 @@ INVALID_PARAMETER = 87
 INVALID_SERVICE_ACCOUNT = 1057
 CIRCULAR_DEPENDENCY = 1059
 DRIVER = 0x1 | 0x2 | 0x4 | 0x8
-"""Bits of a service's type that mark a driver."""
+"""The bits in a service's type that mark it as a driver."""
 # https://learn.microsoft.com/windows/win32/services/service-user-accounts
 BUILT_IN = frozenset(
     {
@@ -64,7 +64,7 @@ def check(machine: Machine, name: str, entries: Mapping[str, object]) -> None:
 def account_exists(machine: Machine, account: str, service: str) -> bool:
     r"""Return whether an account exists and services can run as it.
 
-    Of the accounts of domains, only managed accounts (`DOMAIN\NAME$`) are modelled, and all of them count as existing.
+    Of the accounts of domains, only managed accounts (`DOMAIN\NAME$`) are modelled, which are assumed to exist.
     """
     requested = account.casefold()
     if requested in BUILT_IN:
@@ -84,7 +84,7 @@ def account_exists(machine: Machine, account: str, service: str) -> bool:
 def is_administrator(machine: Machine, account: str) -> bool:
     """Return whether a service's account has administrator rights. LocalSystem and administrators have them.
 
-    LocalService, NetworkService and the services' own accounts have only the rights of a user:
+    LocalService, NetworkService and the services' virtual accounts have only the rights of a user:
     https://learn.microsoft.com/windows/win32/services/localservice-account
     """
     return machine.acting.token_of(account).administrative

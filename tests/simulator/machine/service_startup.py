@@ -4,10 +4,10 @@
 
 Only two things define the order: load ordering groups and dependencies
 (https://learn.microsoft.com/windows/win32/services/automatically-starting-services). In all other respects, services
-start here in a random order, which differs from boot to boot. Therefore, a node that works only with one order fails at
-some boot.
+start here in a random order, which differs from boot to boot. Therefore, a node that works only with one order fails
+at some of its boots.
 
-Delayed automatic services start one at a time in the order of their names, a short delay after all others, and after
+Delayed auto-start services start one at a time in the order of their names, a short delay after all others, and after
 the services on which they depend. If a service that is not delayed depends on a delayed service, the delayed service
 starts at boot (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_delayed_auto_start_info).
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 GROUP_ORDER = r"HKLM:\SYSTEM\CurrentControlSet\Control\ServiceGroupOrder"
 DELAY_SECONDS = 120.0
-"""The delay of about two minutes for delayed automatic services: [MS-SCMR] 2.2.33, SERVICE_DELAYED_AUTO_START_INFO."""
+"""The delay of about two minutes for delayed auto-start services: [MS-SCMR] 2.2.33, SERVICE_DELAYED_AUTO_START_INFO."""
 _AUTOMATIC = 2
 
 
@@ -37,8 +37,8 @@ def automatic(machine: Machine, first: Sequence[str] = ()) -> tuple[list[str], l
 
     Args:
         machine: the machine.
-        first: services that start in this order before the other services of the same group, or, if they have no
-            group, before the other services without a group.
+        first: services that start in this order and before the others of their group. Those without a group start
+            before the others without a group.
 
     Returns:
         The services that start at boot, and the services that start after a delay.
@@ -65,13 +65,13 @@ def automatic(machine: Machine, first: Sequence[str] = ()) -> tuple[list[str], l
 def start_later(
     names: Sequence[str], start: Callable[[str], object], halted: threading.Event, time_scale: float
 ) -> None:
-    """Start the delayed services in a thread, one after another after the delay. Stop when the machine goes down.
+    """Wait in a thread for the delay, then start the delayed services one by one until the machine goes down.
 
     Args:
         names: the services.
-        start: starts a service.
-        halted: set when the machine goes down.
-        time_scale: real seconds per second of Windows' delay.
+        start: a function that starts a service.
+        halted: an event that is set when the machine goes down.
+        time_scale: the number of real seconds per second of Windows' delay.
     """
 
     def run() -> None:

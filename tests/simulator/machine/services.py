@@ -42,9 +42,9 @@ class Services:
 
     Args:
         registry, processes: the machine's registry and processes.
-        resolve: finds the program for a service's name and command line.
-        expand: expands `%NAME%` variables of the machine.
-        time_scale: real seconds per second of recovery delays.
+        resolve: a function that finds the program for a service's name and command line.
+        expand: a function that expands the machine's `%NAME%` variables.
+        time_scale: the number of real seconds per second of recovery delays.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Services:
         self.started: list[str] = []
         """The names of the services that have started since the last boot, in that order."""
         self.first_at_boot: Sequence[str] = ()
-        """Services that the next boots start first in their load ordering group, or first of those without a group."""
+        """Services that the next boots start first in their load ordering group, or first of all without a group."""
 
     def names(self) -> list[str]:
         """Return the sorted names of all services. The drivers of a fresh Windows are not included."""
@@ -113,7 +113,7 @@ class Services:
         """Create a service. `entries` are its registry values, such as `Start`, `DisplayName` or `ObjectName`.
 
         Raises:
-            ServiceError: 5, 1073 if the service exists, 1072 if it is being deleted, or an error of `service_rules`.
+            ServiceError: 5 (access denied), 1072 (being deleted), 1073 (exists), or an error of `service_rules`.
         """
         with self._changing():
             if self.exists(name):
@@ -136,7 +136,7 @@ class Services:
         """Change values in a service's configuration; None removes a value.
 
         Raises:
-            ServiceError: 5, 87, 1057, 1059, 1060, 1072.
+            ServiceError: with code 5, 87, 1057, 1059, 1060 or 1072; `ERRORS` contains their meanings.
         """
         with self._changing():
             self._require(name)
@@ -149,7 +149,7 @@ class Services:
                     self._registry.write(f"{ROOT}\\{name}", {value: kept})
 
     def delete(self, name: str) -> None:
-        """Delete a service, at once or when it ends. Raise ServiceError (5, 1060 or 1072) if this fails."""
+        """Delete a service, or mark a running one for deletion. Raise ServiceError (5, 1060 or 1072) if this fails."""
         with self._changing():
             self._require(name)
             if self._state(name).state == "Running":
@@ -161,17 +161,17 @@ class Services:
         """Start a service after its dependencies, and wait until it is running.
 
         Raises:
-            ServiceError: 5, 1060, 1072, 1056, 1058, 1059, 1075, 1068, 2, 193, 1053, or an error of its program.
+            ServiceError: with code 2, 5, 193, 1053, 1056, 1058, 1059, 1060, 1068, 1072 or 1075, or its program's error.
         """
         with self._changing():
             self._require(name)
             self._start(name, ())
 
     def stop(self, name: str, *, force: bool = False) -> None:
-        """Stop a service, which may be marked for deletion. `force` first stops the services that depend on it.
+        """Stop a service, even if it is marked for deletion. `force` first stops the services that depend on it.
 
         Raises:
-            ServiceError: 5, 1060, 1062, 1051, or 1053 if the service does not respond.
+            ServiceError: with code 5, 1051, 1060 or 1062, or with 1053 if the service does not respond.
         """
         with self._changing():
             self._require(name, may_be_deleted=True)
@@ -196,7 +196,7 @@ class Services:
         return found
 
     def crash(self, name: str) -> None:
-        """Let a service crash, and run its recovery action. Raise ServiceError (1062) if the service is not running."""
+        """Crash a service, and run its recovery action. Raise ServiceError (1062) if the service is not running."""
         with self._lock:
             runtime = self._state(name)
             if runtime.state != "Running" or runtime.running is None:
@@ -205,7 +205,7 @@ class Services:
             self._crashed(name, runtime)
 
     def boot(self) -> None:
-        """Start the automatic services, and later the delayed services. Log a failure, and start the other services."""
+        """Start the automatic services, and later the delayed ones. Log failures, and continue with the others."""
         with self._lock:
             self._runtime = {name: ServiceRuntime() for name in self._runtime}
             self.started.clear()
@@ -290,7 +290,7 @@ class Services:
         self.started.append(service.name)
 
     def _run(self, found: Resolved, program: ServiceProgram, service: Service) -> RunningService:
-        """Start a program. Raise ServiceError: 5 if it may not be executed, 1053 if it may not read its files."""
+        """Start a program. Raise ServiceError: 5 if it may not be executed, 1053 if its files are not accessible."""
         try:
             self.machine.files.require(found.path, check.EXECUTE)
         except PermissionError:

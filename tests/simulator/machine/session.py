@@ -24,8 +24,8 @@ class Session:
         user: an account name, or `SYSTEM`.
         environment: the variables of the process. Changes affect only this process.
         directory: the current folder.
-        logon: `batch` if the user is not logged on over the network (become).
-        standard_error: receives what a script writes to the standard error of its process.
+        logon: `batch` for a logon on the machine itself (become); empty for a logon over WinRM.
+        standard_error: a function that receives what a script writes to its process's standard error.
     """
 
     machine: Machine
@@ -47,7 +47,7 @@ class Session:
         return next((value for key, value in self.environment.items() if key.casefold() == requested), default)
 
     def expand(self, text: str) -> str:
-        """Return a text with all `%NAME%` replaced."""
+        """Return a text with each `%NAME%` replaced with the value of the environment variable."""
         from simulator.machine.command_line import expand
 
         return expand(text, self.environment)
@@ -61,7 +61,7 @@ class Session:
 
     @property
     def is_64_bit(self) -> bool:
-        r"""Whether the process is a 64-bit process. 32-bit programs of Windows are in C:\Windows\SysWOW64.
+        r"""Whether the process is a 64-bit process. Windows' 32-bit programs are in C:\Windows\SysWOW64.
 
         A 32-bit process finds the 64-bit programs in C:\Windows\Sysnative, which exists for no other process:
         https://learn.microsoft.com/windows/win32/winprog64/file-system-redirector

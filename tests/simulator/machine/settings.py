@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The settings of one machine, from the fleet file."""
+"""The settings of a machine in the fleet file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class MachineSettings:
     """The settings of a machine in the fleet file.
 
     Args:
-        name: the first computer name.
+        name: the initial computer name.
         address: the IP address (one of 127.0.0.0/8).
         windows: a key of `versions.VERSIONS`.
         user, password: the administrator's account.
@@ -21,14 +21,14 @@ class MachineSettings:
         memory_mb, processors: the size of the memory and the number of processors.
         reboot_seconds: the duration of a reboot (real seconds).
         feature_seconds: the duration of the installation of a feature (real seconds).
-        time_scale: real seconds per second of Windows' own delays, such as those of service recovery and of a
-            scheduled shutdown.
-        pause_scale: real seconds per second of the pauses in scripts (Start-Sleep, WaitForExit).
-        first_delay: the first delay between the attempts of a module's call, as a part of the full delay. The second
-            one is twice as long, and so on, up to the full delay. What a call waits for is also quicker than on a real
-            server, and the delays of many attempts add up to almost the same.
+        time_scale: the number of real seconds per second of Windows' delays, such as those of service recovery and of
+            a scheduled shutdown.
+        pause_scale: the number of real seconds per second of the pauses in scripts (Start-Sleep, WaitForExit).
+        first_delay: the delay after a call's first failed attempt, as a fraction of the call's full delay. The delay
+            after the second attempt is twice as long, and so on, up to the full delay. Waiting is shorter at first
+            because a simulated server is faster than a real one.
         powershell: the version of PowerShell that runs modules; by default, the included Windows PowerShell.
-        options: all other keys of the node's entry, for the families.
+        options: all other keys of the node's entry, which the families of programs and cmdlets read.
     """
 
     name: str
@@ -52,7 +52,7 @@ class MachineSettings:
         """Read an entry of a fleet file. Unknown keys become options.
 
         Raises:
-            ValueError: a value must be a number, but is not, or the name or address is missing.
+            ValueError: a value is not a number although it must be one, or the name or address is missing.
         """
         known: dict[str, object] = {}
         options: dict[str, object] = {}
@@ -68,9 +68,11 @@ class MachineSettings:
             else:
                 known[name] = int(value) if kind == "int" else float(value)
         if missing := {"name", "address"} - known.keys():
-            raise ValueError(f"a node needs {' and '.join(sorted(missing))}: {dict(entry)!r}")
+            raise ValueError(
+                f"a node needs a name and an address, got {dict(entry)!r} (missing: {', '.join(sorted(missing))})"
+            )
         return cls(options=options, **known)  # type: ignore[arg-type]
 
     def option(self, name: str, default: object = None) -> object:
-        """Return one of the settings in `options`; `default` if it is missing."""
+        """Return a setting from `options`; `default` if the setting is missing."""
         return self.options.get(name, default)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Conversion of values to text as in PowerShell."""
+"""Conversion of values to text, as PowerShell does it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def to_text(value: object) -> str:
 
 
 def type_text(value: object) -> str:
-    """Return the name of a collection's type, which is the result of .NET's ToString."""
+    """Return the name of a collection's type, as .NET's ToString does."""
     if isinstance(value, OrderedOutput):
         return "System.Collections.Specialized.OrderedDictionary"
     if isinstance(value, dict):
@@ -44,7 +44,9 @@ def type_text(value: object) -> str:
 
 
 def member_text(value: object) -> str:
-    """Return a property's value in a PSCustomObject's text: a collection's type, nothing for a PSCustomObject.
+    """Return a property's value as it appears in the text of a PSCustomObject.
+
+    A collection appears as the name of its type, and a nested PSCustomObject as empty text.
 
     PSObject.ToString with recurse: false; https://github.com/PowerShell/PowerShell/issues/6163
     """
@@ -56,7 +58,7 @@ def member_text(value: object) -> str:
 
 
 def double_text(value: float) -> str:
-    """Return a double as .NET writes it: with an exponent of two or more digits from 1E+15 on and below 0.0001."""
+    """Return a double as .NET writes it: with an exponent (at least two digits) from 1E+15 upwards and below 0.0001."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -74,12 +76,12 @@ def double_text(value: float) -> str:
 
 
 def utf16_length(text: str) -> int:
-    """Return the length of a text in .NET, which counts UTF-16 code units."""
+    """Return the length of a text as .NET counts it, in UTF-16 code units."""
     return len(text.encode("utf-16-le")) // 2
 
 
 def utf16_slice(text: str, start: int | None, end: int | None) -> str:
-    """Return a part of a text between .NET positions. Half of a surrogate pair becomes U+FFFD."""
+    """Return the part of a text between two positions in UTF-16 code units. Half of a surrogate pair becomes U+FFFD."""
     data = text.encode("utf-16-le")
     part = data[slice(*(None if at is None else 2 * at for at in (start, end)))]
     return part.decode("utf-16-le", "replace")

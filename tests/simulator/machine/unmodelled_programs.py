@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs of every Windows Server that the simulator does not model. They are never reported as missing.
+"""Programs that every Windows Server has but the simulator does not model. They are never reported as missing.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/windows-commands
 """

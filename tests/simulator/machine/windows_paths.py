@@ -28,7 +28,7 @@ Directory.CreateDirectory and Directory.Move: https://referencesource.microsoft.
 MAX_NAME = 255
 _ILLEGAL = re.compile(r'[<>"|?*\x00-\x1f]')
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[1-9\u00b9\u00b2\u00b3])(?:\..*)?", re.IGNORECASE)
-"""Names of devices. Their digits may be superscript. After the prefix \\\\?\\, these names are ordinary names."""
+"""Reserved device names. Their digits may be superscript. After the prefix \\\\?\\, these names are ordinary names."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -52,7 +52,7 @@ def normalise(path: str) -> str:
 
 
 def ancestry(normal: str) -> list[str]:
-    """Return the folders on a normalized path, without the drive, and the path itself."""
+    """Return the parent folders of a normalized path from the top down, without the drive, then the path itself."""
     parts = normal[3:].split("\\")
     return [normal[:3] + "\\".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
@@ -64,7 +64,7 @@ def parent(path: str) -> str:
 
 
 def is_rooted(path: str) -> bool:
-    """Return whether a path contains more than a name. Path.GetDirectoryName returns an empty text for a mere name."""
+    """Return whether a path contains more than a name. Path.GetDirectoryName returns an empty string for a name."""
     return bool(re.search(r"[\\/:]", path))
 
 
@@ -90,7 +90,7 @@ def is_too_long(path: str) -> bool:
 def is_illegal(path: str) -> bool:
     """Return whether a path is invalid.
 
-    The reasons are invalid characters, the name of a device, and a name that is too long.
+    The possible reasons are invalid characters, a device name, and a name that is too long.
     """
     text = path.removeprefix(LONG)
     names = re.split(r"[\\/]", text)

@@ -29,7 +29,7 @@ SERVICE = {"AllowUnencrypted": ("allow_unencrypted", False), "AllowRemoteAccess"
 
 
 def switches(machine: Machine, table: Mapping[str, tuple[str, bool]]) -> dict[str, bool]:
-    """Return for each setting in a table whether it is on."""
+    """Return whether each setting in a table is on, by the setting's name."""
     data = machine.registry.data
     return {name: bool(data(f"{KEY}\\Service", value, default)) for name, (value, default) in table.items()}
 
@@ -40,7 +40,7 @@ def basic_allowed(machine: Machine) -> bool:
 
 
 def cbt_hardening_level(machine: Machine) -> str:
-    """Return the level (None, Relaxed or Strict) at which logons have to be bound to their TLS connection."""
+    """Return how strictly logons must be bound to their TLS connection: None, Relaxed or Strict."""
     return str(machine.registry.data(f"{KEY}\\Service", "cbt_hardening_level", "Relaxed"))
 
 

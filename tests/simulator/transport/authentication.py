@@ -37,12 +37,12 @@ _USER_FILE_LOCK = threading.Lock()
 
 
 class DecryptionError(Exception):
-    """An encrypted message is invalid, or was encrypted for another connection."""
+    """An encrypted message that is invalid, or that was encrypted for another connection."""
 
 
 @dataclass(frozen=True)
 class Logon:
-    """The result of the check of a request: a user, or the response that requests credentials or their next part."""
+    """The result of authenticating a request: a user, or a response that asks for credentials or their next part."""
 
     user: str | None = None
     response: HttpResponse | None = None
@@ -55,9 +55,9 @@ class ConnectionLogon:
     """The authentication state of one connection.
 
     Args:
-        accounts: returns the accounts of the node. It is called for each logon.
-        computer_name: a domain that clients may put before the account.
-        settings: returns the WinRM settings of the node. It is called for each request.
+        accounts: a function that returns the accounts of the node. It is called for each logon.
+        computer_name: the computer name, which clients may put before the account name as its domain.
+        settings: a function that returns the WinRM settings of the node. It is called for each request.
         secure: whether the connection uses TLS.
     """
 
@@ -80,7 +80,7 @@ class ConnectionLogon:
 
     @property
     def takes_plain(self) -> bool:
-        """Whether messages may be unencrypted: with TLS, or if AllowUnencrypted is set."""
+        """Whether messages may be unencrypted, because the connection uses TLS or AllowUnencrypted is set."""
         return self._secure or self._settings().allow_unencrypted
 
     @property
@@ -105,7 +105,7 @@ class ConnectionLogon:
         return Logon(response=HttpResponse(401, headers=headers), failed=failed)
 
     def decrypt(self, body: bytes) -> bytes:
-        """Return the envelope in an encrypted message.
+        """Decrypt a message, and return the envelope that it contains.
 
         Raises:
             DecryptionError: the message is invalid, was encrypted for another connection, or was modified.
@@ -113,7 +113,7 @@ class ConnectionLogon:
         head, mark, sealed = body.partition(b"\tContent-Type: application/octet-stream\r\n")
         length = _LENGTH.search(head)
         if self._user is None or self._context is None or not mark or length is None or len(sealed) < 4:
-            raise DecryptionError("not an encrypted message, or no user is logged on")
+            raise DecryptionError("expected an encrypted message from a user who is logged on")
         sealed = sealed.removesuffix(BOUNDARY + b"--\r\n")
         signature_end = 4 + struct.unpack("<i", sealed[:4])[0]
         try:
@@ -121,11 +121,11 @@ class ConnectionLogon:
         except SpnegoError as error:
             raise DecryptionError(str(error)) from error
         if len(message) != int(length[1]):
-            raise DecryptionError("the length does not match")
+            raise DecryptionError(f"expected a message of {int(length[1])} bytes, got {len(message)} bytes")
         return message
 
     def encrypt(self, message: bytes) -> bytes:
-        """Return the body of an encrypted response."""
+        """Encrypt a message, and return the body of the response."""
         header, data, padding = self._context.wrap_winrm(message)
         length = len(message) + padding
         head = (
@@ -196,7 +196,7 @@ class ConnectionLogon:
                     os.environ["NTLM_USER_FILE"] = before
 
     def _user_file(self) -> str:
-        """Return the accounts in the format of smbpasswd, with hashes because passwords may contain any character."""
+        """Return the accounts in smbpasswd format, with hashes because passwords may contain any character."""
         lines = []
         for name, account in self._accounts().items():
             if account.password_expired or account.disabled:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A self-signed certificate for a whole fleet, with the addresses and names of all nodes."""
+"""A self-signed certificate for the whole fleet, with the addresses and names of all nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VALID_DAYS = 30
 
 @dataclass(frozen=True)
 class FleetCertificate:
-    """The files of a certificate (PEM; clients may trust it as a CA) and of its key."""
+    """The PEM files of a certificate, which clients may trust as a CA, and of its key."""
 
     certificate: Path
     key: Path
@@ -42,7 +42,7 @@ def make_fleet_certificate(folder: Path, addresses: Iterable[str], names: Iterab
         names: the host names of the nodes.
 
     Returns:
-        The names of the files. The certificate is its own CA, so that clients can be configured to trust it.
+        The paths of the files. The certificate is its own CA, so clients can be configured to trust it.
     """
     key, subject = new_key(), named("Simulated fleet")
     now = datetime.datetime.now(datetime.UTC)

@@ -23,7 +23,7 @@ AFTER = ("after", "during", "silence_after")
 
 
 class DropConnectionError(Exception):
-    """The connection must be closed without a response."""
+    """Raised if the connection must be closed without a response."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class NodeParts:
 
 
 class NodeConnection:
-    """Serves one connection until the client disconnects, or a fault cuts the connection.
+    """One connection, which is served until the client disconnects or a fault cuts it.
 
     Args:
         parts: the shared parts of the node.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Control requests of tests and the demo on WinRM's ports: GET /simulator/status, POST /simulator/…"""
+"""Control requests from tests and the demo on WinRM's ports: GET /simulator/status, POST /simulator/…"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PREFIX = "/simulator/"
 
 
 class Control:
-    """Handles control requests to one node, which need no credentials and are not counted."""
+    """The handler of one node's control requests, which need no credentials and are not counted."""
 
     def __init__(
         self, host: Host, ports: NodePorts, counters: Counters, faults: FaultPlan, service: WinrmService
@@ -34,7 +34,7 @@ class Control:
 
         Args:
             request: the request of a client.
-            respond: sends the response. It is called before anything that breaks the connection.
+            respond: a function that sends the response. It is called before anything that breaks the connection.
         """
         path = request.path.partition("?")[0].removeprefix(PREFIX)
         if request.method == "GET":
@@ -54,7 +54,7 @@ class Control:
         }
 
     def set_fault(self, fault: TransportFault) -> Callable[[], None] | None:
-        """Set a fault; for a fault with request 0, return the function that makes the fault happen now."""
+        """Set a fault. If its `request` is 0, return a function that makes the fault happen immediately."""
         if fault.request > 0:
             self._faults.add(fault)
             return None
@@ -86,7 +86,7 @@ class Control:
         actions: list[Callable[[], None] | None] = []
         for item in data if isinstance(data, list) else [data]:
             if not isinstance(item, Mapping) or not isinstance(item.get("kind"), str):
-                raise ValueError(f"expected each fault to be an object with the key kind, got {item!r}")
+                raise ValueError(f"expected each fault to be an object whose kind is a string, got {item!r}")
             ours = item["kind"] in KINDS
             actions.append(self.set_fault(TransportFault.from_json(item)) if ours else self._host.set_fault(item))
         return [action for action in actions if action is not None]

@@ -21,7 +21,7 @@ NAMES = (
 
 
 class Counters:
-    """The counters of one node, which several threads can use."""
+    """The counters of one node. The object is thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults of a node's connections and shells. Each happens at once, or at the N-th WSMan request after it is set."""
+"""Faults of a node's connections and shells. Each happens immediately, or at the N-th WSMan request after it is set."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class TransportFault:
     Args:
         kind: one of KINDS.
         request: the request that the fault affects, counted from 1 after the fault is set. With 0 (only for
-            `link_down` and `shell_gone`), the fault happens at once, without a request.
+            `link_down` and `shell_gone`), the fault happens immediately, without a request.
         action: count only requests with this WSMan verb (Create, Command, Send, Receive, Signal, Delete).
         count: the number of consecutive requests that the fault affects.
         seconds: see KINDS.
-        callback: called in the connection's thread when the fault happens. JSON data cannot set it.
+        callback: a function that the connection's thread calls when the fault happens. JSON data cannot set it.
     """
 
     kind: str
@@ -46,17 +46,17 @@ class TransportFault:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"expected one of the kinds of faults {', '.join(KINDS)}, got {self.kind!r}")
+            raise ValueError(f"expected one of the fault kinds {', '.join(KINDS)}, got {self.kind!r}")
         if self.request < 0 or self.count < 1 or self.seconds < 0:
-            raise ValueError("expected request and seconds to be at least 0, and count to be at least 1")
+            raise ValueError(f"expected request >= 0, seconds >= 0 and count >= 1, got {self}")
         if self.request == REQUEST_NEVER and self.kind not in ("link_down", "shell_gone"):
-            raise ValueError(f"{self.kind}: expected request to be at least 1")
+            raise ValueError(f"expected request >= 1 for a fault of the kind {self.kind}, got {self.request}")
         if self.seconds == 0.0:
             object.__setattr__(self, "seconds", DEFAULT_SECONDS.get(self.kind, 0.0))
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> TransportFault:
-        """Parse the fault of a POST /simulator/faults request.
+        """Parse the fault in a POST /simulator/faults request.
 
         Raises:
             ValueError: a key or the kind is unknown, or a value is invalid or has the wrong type.
@@ -70,12 +70,14 @@ class TransportFault:
         }
         for key, value in data.items():
             if key not in known or not isinstance(value, known[key]) or isinstance(value, bool):
-                raise ValueError(f"unknown property or wrong type in a fault: {key}={value!r}")
+                raise ValueError(
+                    f"expected one of {', '.join(known)} with a value of its type in a fault, got {key}={value!r}"
+                )
         return cls(**data)  # type: ignore[arg-type]
 
 
 class FaultPlan:
-    """The pending faults of a node. Several threads can use the object."""
+    """The pending faults of a node. The object is thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -84,7 +86,7 @@ class FaultPlan:
         self.released = threading.Event()
 
     def add(self, fault: TransportFault) -> None:
-        """Add a fault, which counts requests from now on."""
+        """Add a fault. Its count of requests starts now."""
         with self._lock:
             self._faults.append(fault)
 

@@ -16,12 +16,12 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class LogonAccount:
-    """A local account, with what the check of a logon over the network needs.
+    """A local account, with the data that checks of network logons need.
 
     Args:
         password: the password in clear text, from which the NTLM hash is computed.
         password_expired: whether the password has expired. Windows then refuses every logon (HTTP 401), even with the
-            right password.
+            correct password.
         disabled: whether the account is disabled. Windows then also refuses every logon.
     """
 
@@ -53,7 +53,7 @@ class ConsoleInput(Protocol):
     """The input that a client types while a command runs."""
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Wait for the end of the input or of the command, or with `to_exit` for a line `exit`; return the input."""
+        """Wait for the end of the input or command (with `to_exit`, also for a line `exit`), and return the input."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Execution:
         environment: the variables that the client set for a WinRS shell.
         working_directory: the folder of a WinRS shell, if the client set one.
         console: the typed input of a WinRS command whose standard input is not a pipe.
-        stopped: set when the client stopped the command, or when its shell ended. A slow command polls this event or
-            waits for it, and returns soon after. The command's result is then discarded.
+        stopped: an event that is set when the client stops the command, or when its shell ends. A slow command polls or
+            waits for this event, and returns soon after it is set. The command's result is then discarded.
     """
 
     id: str
@@ -97,7 +97,7 @@ class PipelineCommand:
     Args:
         text: the script, or the name of the command.
         is_script: whether `text` is a script.
-        arguments: (parameter name or None, value) in the given order.
+        arguments: pairs of a parameter name (None for an unnamed argument) and a value, in the given order.
         ends_statement: whether the next command starts a new statement.
     """
 
@@ -109,14 +109,14 @@ class PipelineCommand:
 
 @dataclass(frozen=True)
 class PipelineRequest:
-    """The request of a PSRP client: commands, and the input objects of the first command (None: no input at all)."""
+    """The request of a PSRP client: commands, and the input objects of the first command (None if it has no input)."""
 
     commands: tuple[PipelineCommand, ...]
     input: tuple[object, ...] | None = None
 
     @property
     def script(self) -> str:
-        """The text of the first command, which is the script if the client sends a single script (as Ansible does)."""
+        """The text of the first command. If the client sends a single script, as Ansible does, it is that script."""
         return self.commands[0].text
 
 
@@ -131,7 +131,7 @@ class ScriptError:
         exception: the .NET type of the exception.
         activity: the operation, usually the name of the command.
         reason: the short name of the exception's type.
-        target_name, target_type: name and type of the target object.
+        target_name, target_type: the name and type of the target object.
         position: `InvocationInfo.PositionMessage`.
         command_name: `InvocationInfo.MyCommand`.
         stack_trace: `ScriptStackTrace`.
@@ -176,8 +176,8 @@ class ScriptResult:
     Args:
         output: objects that psrpcore can serialize: str, int, bool, None, list, dict, bytes, or psrpcore's own types.
         errors: the non-terminating error records.
-        exit_code: the argument of `exit`, which is sent to the client as the host call SetShouldExit; None without
-            `exit`.
+        exit_code: the argument of `exit`, which is sent to the client as the host call SetShouldExit; None if the
+            script did not call `exit`.
         failure: the terminating error, with which the pipeline's state becomes Failed.
         warnings, verbose, debug, information: the records of these streams.
     """
@@ -193,16 +193,16 @@ class ScriptResult:
 
 
 class NodePorts(Protocol):
-    """The operations on its own network and shells that a host may call from any thread, also while a command runs."""
+    """The operations on a node's network and shells. Its host may call them from any thread, even during a command."""
 
     def drop_link(self, seconds: float) -> None:
-        """Cut all connections, and refuse new connections for some seconds; return at once, and keep shells running."""
+        """Cut all connections, and refuse new ones for a number of seconds. Shells keep running. Return immediately."""
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
-        """Close ports and cut connections; by default, also end shells and stop commands, as at a shutdown."""
+        """Close ports and cut connections; by default, also end shells and stop commands, as a shutdown does."""
 
     def open_ports(self) -> None:
-        """Open the ports of WinRM's listeners, because the node has started, or has its address again."""
+        """Open the ports of WinRM's listeners, because the node has started or its link is up again."""
 
     def listeners_changed(self) -> None:
         """Open and close ports after a change of WinRM's listeners; the connections of a closed port are cut."""
@@ -212,32 +212,32 @@ class NodePorts(Protocol):
 
 
 class Host(Protocol):
-    """The interface of a simulated machine for the transport, which many threads may call at once."""
+    """The interface of a simulated machine for the transport. Many threads may call it concurrently."""
 
     @property
     def name(self) -> str:
         """The computer's name, which is `Machine` in WSMan faults."""
 
     def attach(self, ports: NodePorts) -> None:
-        """Store the node's network ports; called once, before the ports open."""
+        """Store the node's network ports. This is called once, before the ports open."""
 
     def accounts(self) -> Mapping[str, LogonAccount]:
-        """Return the accounts that a client can name at a logon, by name (case-insensitive); called for every logon."""
+        """Return the accounts that can log on, by case-insensitive name. This is called for every logon."""
 
     def winrm(self) -> WinrmSettings:
-        """Return the settings in winrm/config; called when ports open, and for every connection and request."""
+        """Return the settings in winrm/config. This is called when ports open, and for every connection and request."""
 
     def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:
-        """Run a WinRS command line with its whole standard input; called in a thread of its own, so it may block."""
+        """Run a WinRS command line with its whole standard input. It runs in a separate thread, so it may block."""
 
     def run_script(self, pipeline: PipelineRequest, execution: Execution) -> ScriptResult:
-        """Run a PSRP pipeline with its whole input; called in a thread of its own, so it may block."""
+        """Run a PSRP pipeline with its whole input. It runs in a separate thread, so it may block."""
 
     def shell_closed(self, shell_id: str) -> None:
         """Discard the state of a shell or runspace pool that was deleted or lost."""
 
     def set_fault(self, fault: Mapping[str, object]) -> Callable[[], None] | None:
-        """Inject a fault of POST /simulator/faults whose `kind` is unknown to the transport.
+        """Inject a fault from POST /simulator/faults whose `kind` is unknown to the transport.
 
         Returns:
             A function to call after the response, if the fault breaks the connection, as a reboot does; otherwise None.

@@ -30,7 +30,7 @@ REASONS = {
 
 
 class BadRequestError(Exception):
-    """The client sent something that is not HTTP, or too much data."""
+    """Raised if a client sends data that is not HTTP, or too much data."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class HttpConnection:
             method, path, headers = _parse_head(head)
             length = int(headers.get("content-length", "0"))
             if length > MAX_BODY:
-                raise BadRequestError(f"a body of {length} bytes")
+                raise BadRequestError(f"expected a body of at most {MAX_BODY} bytes, got {length} bytes")
             if headers.get("expect", "").lower() == "100-continue":
                 self._socket.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
             body = self._take(length)
@@ -122,7 +122,7 @@ class HttpConnection:
             self._socket.close()
 
     def cut(self) -> None:
-        """Cut the connection from any thread; a thread that waits for its data wakes up and closes the connection."""
+        """Cut the connection from any thread; a thread that waits for data wakes up and closes the connection."""
         with contextlib.suppress(OSError):
             # Use the plain socket's method. That of a TLS socket would discard the TLS state under the reading thread.
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
@@ -130,7 +130,7 @@ class HttpConnection:
     def _read_head(self) -> bytes | None:
         while (end := self._buffer.find(b"\r\n\r\n")) < 0:
             if len(self._buffer) > MAX_HEADER:
-                raise BadRequestError("headers without end")
+                raise BadRequestError(f"expected the headers to end within {MAX_HEADER} bytes")
             data = self._socket.recv(READ_SIZE)
             if not data:
                 return None

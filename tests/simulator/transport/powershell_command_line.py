@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parse a command line of PowerShell, such as `PowerShell -NoProfile … -EncodedCommand xxx`.
+"""Parsing of PowerShell command lines, such as `PowerShell -NoProfile … -EncodedCommand xxx`.
 
 Sources of the rules: CommandLineToArgvW for words, about_PowerShell_exe (5.1) for parameters, and
 CommandLineParameterParser in the repository PowerShell/PowerShell for the abbreviations of parameters.
@@ -54,10 +54,10 @@ class PowerShellCommandLine:
 
     Args:
         script: the text of -Command or -EncodedCommand; None with -File, or if standard input contains the script.
-        file: the path of -File.
-        arguments: the arguments after the path of -File.
-        switches: full names of the switches without the dash, in lower case, such as noprofile.
-        options: values of parameters by their full names in lower case, such as executionpolicy.
+        file: the path that follows -File.
+        arguments: the arguments after this path.
+        switches: the full names of the switches without the dash, in lower case, such as noprofile.
+        options: the values of parameters by the parameters' full names in lower case, such as executionpolicy.
         reads_stdin: whether standard input contains the script (`-Command -`, `-File -`, or no script).
     """
 
@@ -140,7 +140,7 @@ def split_words(line: str) -> list[str]:
 
 
 def _parameter(word: str) -> str | None:
-    """Return the full name of a parameter; None if the word is not a parameter, and therefore begins the command.
+    """Return the full name of a parameter; None if the word is not a parameter and therefore begins the command.
 
     Raises:
         ValueError: PowerShell has no such parameter.
@@ -155,7 +155,7 @@ def _parameter(word: str) -> str | None:
             return name
     if word[0] == "/":
         return None
-    raise ValueError(f"unknown parameter of PowerShell: {word}")
+    raise ValueError(f"expected a PowerShell parameter, got {word}")
 
 
 def _ending(name: str, rest: list[str], switches: frozenset[str], options: dict[str, str]) -> PowerShellCommandLine:

@@ -62,7 +62,7 @@ class RunningPipeline:
 
 
 class PsrpPool(Shell):
-    """One runspace pool, of a resource such as `.../powershell/Microsoft.PowerShell`."""
+    """A runspace pool of a resource such as `.../powershell/Microsoft.PowerShell`."""
 
     def __init__(self, shell_id: str, request: WsmanRequest, context: ShellContext) -> None:
         super().__init__(shell_id, request.resource_uri, context)
@@ -72,16 +72,16 @@ class PsrpPool(Shell):
         self._outgoing: deque[bytes] = deque()
         creation = next((item for item in request.body.iter() if item.tag.endswith("}creationXml")), None)
         if creation is None:
-            raise wsman.invalid_parameter("A runspace pool without creationXml.")
+            raise wsman.invalid_parameter("The request for a new runspace pool has no creationXml element.")
         with self.changed:
             self._take_in(base64.b64decode(creation.text or ""), None)
 
     def command(self, request: WsmanRequest) -> str:
-        """Create a pipeline from its first fragment, the command's argument. It starts when its input has ended."""
+        """Create a pipeline from its first fragment, the command's argument. The pipeline starts after its input."""
         line = request.find("CommandLine")
         arguments = request.find("CommandLine/Arguments")
         if line is None or arguments is None:
-            raise wsman.invalid_parameter("Command without Arguments.")
+            raise wsman.invalid_parameter("The Command request has no CommandLine or no Arguments element.")
         command_id = (line.get("CommandId") or str(uuid.uuid4())).upper()
         with self.changed:
             self.require_open()
@@ -213,7 +213,7 @@ def _not_serialized(error: Exception) -> ScriptResult:
 
 
 def _take_fragments(outgoing: deque[bytes], limit: int) -> bytes:
-    """Remove and return whole payloads up to a number of bytes, but at least one payload."""
+    """Remove and return as many whole payloads as fit into a number of bytes, but at least one."""
     taken = bytearray(outgoing.popleft())
     while outgoing and len(taken) + len(outgoing[0]) <= limit:
         taken += outgoing.popleft()

@@ -48,7 +48,7 @@ def read_pipeline(pipeline: Any) -> PipelineRequest:
 
 
 def read_metadata_request(request: Any) -> PipelineRequest:
-    """Return the request of implicit remoting from psrpcore's GetMetadata, for which PowerShell runs Get-Command."""
+    """Return the request for psrpcore's GetMetadata (implicit remoting), for which PowerShell runs Get-Command."""
     return PipelineRequest((PipelineCommand("Get-Command", False, (("Name", plain_value(request.name)),)),))
 
 
@@ -99,7 +99,7 @@ def write_result(pipeline: ServerPipeline, result: ScriptResult) -> None:
 
 
 def _write_record(pipeline: ServerPipeline, kind: Any, message_type: PSRPMessageType, text: str) -> None:
-    """Write a record of a stream with its text, which psrpcore's own methods omit."""
+    """Write a stream's record with its text, which psrpcore's methods omit."""
     record = kind.ToPSObjectForRemoting(kind(Message=text))
     record.PSObject.type_names = [f"System.Management.Automation.{kind.__name__}", *_INFORMATIONAL]
     record.PSObject.to_string = text

@@ -31,13 +31,13 @@ _Accepted = Callable[[socket.socket, str, str], None]
 
 
 class NodeServer:
-    """WinRM of one node, which implements `host.NodePorts`.
+    """The WinRM server of one node, which implements `host.NodePorts`.
 
     Args:
         address: the node's own loopback address, such as 127.10.0.1.
         host: the machine.
         tls: the context with the fleet's certificate. If it is None, there is no HTTPS port.
-        http_port, https_port: the ports; 0 picks a free port, which stays the same for the life of the server.
+        http_port, https_port: the ports. 0 picks a free port, which stays the same for the server's lifetime.
         max_envelope_size: the size limit for requests in bytes.
         max_shells_per_user: the maximum number of open shells and runspace pools per user.
     """
@@ -102,7 +102,7 @@ class NodeServer:
             self._listen()
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
-        """Stop listening and cut all connections; by default, the shells also end, as on a node that is off."""
+        """Stop listening and cut all connections; by default, the shells also end, as when a node is switched off."""
         with self._lock:
             self._powered = False
             self._cancel_link_timer()
@@ -190,7 +190,7 @@ class NodeServer:
             self._link_timer = None
 
     def _accepted(self, client: socket.socket, transport: str, peer: str) -> None:
-        """Serve a new connection in a thread of its own; called by the listeners' threads."""
+        """Serve a new connection in a separate thread. This is called by the listeners' threads."""
         threading.Thread(
             target=self._serve, args=(client, transport, peer), name=f"winrm-{self.address}", daemon=True
         ).start()
@@ -219,7 +219,7 @@ class NodeServer:
                 self._connections.pop(connection, None)
 
     def _context(self, default: ssl.SSLContext) -> ssl.SSLContext:
-        """Return the TLS context of the listener's own certificate; `default` if the listener has no certificate."""
+        """Return the TLS context of the listener's certificate; `default` if the listener has none."""
         certificate = self._host.winrm().certificate
         if not certificate:
             return default

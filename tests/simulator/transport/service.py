@@ -25,7 +25,7 @@ POWERSHELL_CONFIGURATIONS = ("microsoft.powershell", "microsoft.powershell32", "
 
 
 class WinrmService:
-    """Handles WSMan envelopes.
+    """The handler of a node's WSMan envelopes.
 
     Args:
         host: the machine.
@@ -146,7 +146,7 @@ class WinrmService:
         return self._shell(request, user).receive(request)
 
     def _get(self, request: WsmanRequest, user: str, _client_address: str) -> bytes:
-        """Handle Get requests, which pypsrp sends for the service's limits, and to check whether a shell exists."""
+        """Handle Get requests, which pypsrp sends to read the service's limits and to check whether a shell exists."""
         if request.resource_uri == wsman.CONFIG:
             size = self.max_envelope_size // 1024
             body = (

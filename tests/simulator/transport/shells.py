@@ -38,7 +38,7 @@ class Shell(ABC):
 
     Args:
         shell_id: an upper-case UUID.
-        resource_uri: the URI of the shell's kind.
+        resource_uri: the resource URI, which identifies the kind of shell.
         context: the context of the shell.
     """
 
@@ -84,7 +84,7 @@ class Shell(ABC):
         self.context.host.shell_closed(self.id)
 
     def require_open(self) -> None:
-        """Raise an error if the shell was closed in the meantime; the caller must hold `changed`.
+        """Raise an error if the shell has been closed; the caller must hold `changed`.
 
         Raises:
             WsmanFaultError: the shell is closed.
@@ -110,9 +110,9 @@ class Shell(ABC):
 
         Args:
             request: the Receive request.
-            command_id: the command whose output is requested; empty: the shell's own output.
-            take: returns the body of the response, or None if there is no output. It is called with `changed` locked.
-            finished: returns whether the command no longer exists.
+            command_id: the command whose output is requested; empty for the shell's output.
+            take: a function that returns the response's body; None without output. It is called with `changed` locked.
+            finished: a function that returns whether the command no longer exists.
 
         Raises:
             WsmanFaultError: there was no output in time, the shell or command has ended, or another Receive replaced
@@ -142,7 +142,7 @@ class Shell(ABC):
             return result
 
     def forget_receiver(self, command_id: str) -> None:
-        """Remove what is stored to repeat a command's responses; the caller must hold `changed`."""
+        """Forget a command's last Receive and its response; the caller must hold `changed`."""
         self._receivers.pop(command_id, None)
         self._last_answers.pop(command_id, None)
 
@@ -165,15 +165,15 @@ def state_xml(command_id: str, state: str, exit_code: int | None = None) -> str:
 
 
 def payload_limit(request: WsmanRequest) -> int:
-    """Return the number of bytes of streams that fit into the response (in base64)."""
+    """Return the number of output bytes that fit, in base64, into the response."""
     return max(request.max_envelope_size - ENVELOPE_OVERHEAD, wsman.MIN_ENVELOPE // 2) * 3 // 4
 
 
 def input_stream(request: WsmanRequest) -> tuple[str, bytes, bool]:
-    """Return the command id of a Send (empty for the shell), its data, and whether the stream ends with this data."""
+    """Return a Send's command id (empty for the shell), its data, and whether the stream ends with this data."""
     stream = request.find("Send/Stream")
     if stream is None:
-        raise wsman.invalid_parameter("Send without a Stream.")
+        raise wsman.invalid_parameter("The Send request has no Stream element.")
     try:
         data = base64.b64decode(stream.text or "", validate=False)
     except ValueError as error:
@@ -186,11 +186,11 @@ def signal_code(request: WsmanRequest) -> tuple[str, str]:
     signal = request.find("Signal")
     code = request.find("Signal/Code")
     if signal is None or code is None:
-        raise wsman.invalid_parameter("Signal without a Code.")
+        raise wsman.invalid_parameter("The Signal request has no Code element.")
     return (signal.get("CommandId") or "").upper(), (code.text or "").rpartition("/")[2].lower()
 
 
 def desired_command(request: WsmanRequest) -> str:
-    """Return the command id of a Receive; empty for the shell's own streams."""
+    """Return the command id of a Receive; empty for the shell's streams."""
     desired = request.find("Receive/DesiredStream")
     return "" if desired is None else (desired.get("CommandId") or "").upper()

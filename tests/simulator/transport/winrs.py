@@ -45,7 +45,7 @@ class Console:
         self._changed.notify_all()
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Wait for the end of the input or of the command, or with `to_exit` for a line `exit`; return the input."""
+        """Wait for the end of the input or command (with `to_exit`, also for a line `exit`), and return the input."""
         with self._changed:
             while not self._ended and not self.stopped.is_set():
                 lines = [line.strip().lower() for line in bytes(self._typed).splitlines()]
@@ -71,7 +71,7 @@ class ShellCommand:
 
 
 class WinrsShell(Shell):
-    """One shell of resource `.../windows/shell/cmd`."""
+    """A shell of the resource `.../windows/shell/cmd`."""
 
     def __init__(self, shell_id: str, request: WsmanRequest, context: ShellContext) -> None:
         super().__init__(shell_id, wsman.CMD_RESOURCE, context)
@@ -82,11 +82,11 @@ class WinrsShell(Shell):
         self._commands: dict[str, ShellCommand] = {}
 
     def command(self, request: WsmanRequest) -> str:
-        """Start a command at once or, if its input is a pipe (WINRS_CONSOLEMODE_STDIN is false), after the input."""
+        """Start a command: immediately, or after its input if this is a pipe (WINRS_CONSOLEMODE_STDIN is false)."""
         line = request.find("CommandLine")
         program = request.find("CommandLine/Command")
         if line is None or program is None:
-            raise wsman.invalid_parameter("Command without a CommandLine.")
+            raise wsman.invalid_parameter("The Command request has no CommandLine element.")
         arguments = [item.text or "" for item in line.iter(f"{{{wsman.SHELL}}}Arguments")]
         command_id = (line.get("CommandId") or str(uuid.uuid4())).upper()
         typed = request.options.get("WINRS_CONSOLEMODE_STDIN", "TRUE").upper() not in ("FALSE", "0")

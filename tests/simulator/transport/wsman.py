@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""WS-Management envelopes: parse requests, and write responses and faults.
+"""WS-Management envelopes: parsing requests, and writing responses and faults.
 
 Sources: [MS-WSMV] (actions, shells, faults), DMTF DSP0226 (headers), wsmerror.h (fault codes), and the messages of
 pywinrm 0.5 and pypsrp 0.9.
@@ -53,7 +53,7 @@ class WsmanFaultError(Exception):
         code: the code of WSManFault.
         subcode: the SOAP subcode, such as `w:InvalidSelectors`.
         message: the message of WSManFault.
-        reason: the SOAP reason; None: the reason is the same text as the message.
+        reason: the SOAP reason; if it is None, the message is also the reason.
         sender: whether the client caused the error.
     """
 
@@ -83,11 +83,11 @@ class WsmanRequest:
 
     @property
     def verb(self) -> str:
-        """The last part of the action: Create, Command, Send, Receive, Signal, Delete, Get, Identify..."""
+        """The last part of the action, such as Create, Command, Send, Receive, Signal, Delete, Get or Identify."""
         return self.action.rpartition("/")[2]
 
     def find(self, path: str) -> ET.Element | None:
-        """Return an element of the body by its path of names in the namespace of shells; None if it is missing."""
+        """Return an element of the body by its path, whose names are in the shell namespace; None if it is missing."""
         return self.body.find("/".join(f"{{{SHELL}}}{part}" for part in path.split("/")))
 
 
@@ -107,7 +107,7 @@ def parse_request(data: bytes, max_envelope_size: int) -> WsmanRequest:
         raise ValueError(str(error)) from error
     body = root.find(f"{{{SOAP}}}Body")
     if root.tag != f"{{{SOAP}}}Envelope" or body is None:
-        raise ValueError("not a SOAP envelope")
+        raise ValueError(f"expected a SOAP envelope with a body, got the element {root.tag}")
 
     def text(path: str, default: str = "") -> str:
         found = root.findtext(f"{{{SOAP}}}Header/{path}")
@@ -130,7 +130,7 @@ def parse_request(data: bytes, max_envelope_size: int) -> WsmanRequest:
 
 
 def parse_duration(text: str, default: float) -> float:
-    """Return the seconds of an xs:duration such as PT20S or PT1M, or the default if the duration is invalid."""
+    """Convert an xs:duration such as PT20S or PT1M to seconds; return the default if the duration is invalid."""
     match = _DURATION.fullmatch(text)
     if match is None or not any(match.groups()):
         return default
@@ -149,7 +149,7 @@ def envelope(action: str, body: str, relates_to: str) -> bytes:
 
 
 def answer(request: WsmanRequest, body: str = "") -> bytes:
-    """Return the response to a request, whose action is the action of the request with the suffix `Response`."""
+    """Return the response to a request. Its action is the request's action with the suffix `Response`."""
     return envelope(f"{request.action}Response", body, request.message_id)
 
 
@@ -192,7 +192,7 @@ def command_not_found() -> WsmanFaultError:
 
 
 def operation_timed_out() -> WsmanFaultError:
-    """Return the fault for a Receive without output within its OperationTimeout; clients repeat the request."""
+    """Return the fault for a Receive that gets no output within its OperationTimeout; clients repeat the request."""
     return WsmanFaultError(
         OPERATION_TIMED_OUT,
         "w:TimedOut",
@@ -212,7 +212,7 @@ def operation_aborted() -> WsmanFaultError:
 
 
 def envelope_too_large() -> WsmanFaultError:
-    """Return the fault for a request above MaxEnvelopeSizekb."""
+    """Return the fault for a request that is larger than MaxEnvelopeSizekb."""
     return WsmanFaultError(
         MAX_ENVELOPE_SIZE,
         "w:EncodingLimit",

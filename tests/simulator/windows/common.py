@@ -14,10 +14,10 @@ def objects(bound: Bound, *parameters: str) -> list[PSObject]:
 
 
 class CimInstance(PSObject):
-    """A CIM instance. Its class can be read as `CimClass`, but this property is not listed."""
+    """A CIM instance. `CimClass` can be read, but is not among the listed properties."""
 
     def get(self, name: str, default: object = None) -> object:
-        """Return a property's value. `CimClass` contains the name of the class."""
+        """Return a property's value. The value of `CimClass` contains the name of the class."""
         if name.casefold() == "cimclass" and self.find(name) is None:
             kind = "Microsoft.Management.Infrastructure.CimClass"
             return PSObject(kind, {"CimClassName": class_of(self)}, class_of(self))

@@ -278,7 +278,7 @@ def test_nssm_services(module: Module, machine: Machine) -> None:
 
 def test_unmodelled_features_are_refused_by_name(module: Module, machine: Machine) -> None:
     machine.files.write_bytes("C:\\a.msix", b"")
-    with pytest.raises(NotModelled, match="win_firewall_rule with security"):
+    with pytest.raises(NotModelled, match="the option security of win_firewall_rule"):
         module("win_firewall_rule", name="x", security="authenc")
     with pytest.raises(NotModelled, match="win_package with"):
         module("win_package", path="C:\\a.msix")

@@ -80,7 +80,7 @@ def router(make_machine: MakeMachine) -> Machine:
 def test_a_router_with_peers_and_routes(router: Machine) -> None:
     peer = {"LocalIPAddress": "10.0.0.5", "PeerIPAddress": "10.0.0.6", "PeerASN": 64512}
     run(router, "Add-BgpPeer", Name="Mesh_10_0_0_6", **peer)
-    assert "exists already" in refused(router, "Add-BgpPeer", Name="Other", **peer)
+    assert "already exists" in refused(router, "Add-BgpPeer", Name="Other", **peer)
     run(router, "Add-BgpCustomRoute", Network=["10.233.64.0/26", "10.233.65.0/26"])
     (found,) = run(router, "Get-BgpPeer")
     assert (found["PeerName"], found["PeerIPAddress"], found["PeerASN"]) == ("Mesh_10_0_0_6", "10.0.0.6", 64512)

@@ -16,10 +16,10 @@ Result = TypeVar("Result")
 
 
 class Acting:
-    """The access tokens of a machine's threads. They determine as which user each thread acts.
+    """The access tokens of a machine's threads. They determine the user that each thread acts as.
 
     Args:
-        token_of: returns the token of an account.
+        token_of: a function that returns the token of an account.
     """
 
     def __init__(self, token_of: Callable[[str], Token]) -> None:

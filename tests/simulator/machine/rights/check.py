@@ -32,7 +32,7 @@ FULL = 0x1F01FF
 
 
 def granted(descriptor: SecurityDescriptor, token: Token, enabled: Iterable[str] = ()) -> int:
-    """Return all rights of a token on an object with a security descriptor.
+    """Return all rights that a token has on the object to which a security descriptor belongs.
 
     Args:
         enabled: the privileges that the caller has enabled, together with the flags that use them (backup semantics:
@@ -58,7 +58,7 @@ def granted(descriptor: SecurityDescriptor, token: Token, enabled: Iterable[str]
 
 
 def _of_owner(descriptor: SecurityDescriptor, token: Token) -> int:
-    """Return the rights that an owner has without an entry.
+    """Return the rights that an owner has even if no entry grants them.
 
     An entry for OWNER RIGHTS in the access list removes them.
     """
@@ -70,7 +70,7 @@ def _of_owner(descriptor: SecurityDescriptor, token: Token) -> int:
 
 
 def _of_privileges(token: Token, enabled: Iterable[str]) -> int:
-    """Return the rights from privileges: https://learn.microsoft.com/windows/win32/secauthz/privilege-constants"""
+    """Return the rights that privileges give: https://learn.microsoft.com/windows/win32/secauthz/privilege-constants"""
     usable = token.privileges & frozenset(enabled)
     found = WRITE_OWNER if TAKE_OWNERSHIP in usable else 0
     if BACKUP in usable:
@@ -81,7 +81,7 @@ def _of_privileges(token: Token, enabled: Iterable[str]) -> int:
 
 
 def may_own(token: Token, owner: str, enabled: Iterable[str] = ()) -> bool:
-    """Return whether a token may set an owner: its own account, its group Administrators, or any owner by privilege.
+    """Return whether a token may set an owner: its account, its group Administrators, or by privilege any owner.
 
     If it may not, the error is ERROR_INVALID_OWNER (1307):
     https://learn.microsoft.com/windows/win32/secauthz/taking-object-ownership-in-c--
@@ -90,7 +90,7 @@ def may_own(token: Token, owner: str, enabled: Iterable[str] = ()) -> bool:
 
 
 def canonical(entries: Iterable[Ace]) -> tuple[Ace, ...]:
-    """Return entries in the order of Windows' own tools: explicit before inherited ones, deny before allow.
+    """Return entries in the order that Windows' tools use: explicit before inherited ones, deny before allow.
 
     https://learn.microsoft.com/windows/win32/secauthz/order-of-aces-in-a-dacl
     """

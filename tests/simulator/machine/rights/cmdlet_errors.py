@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The errors of cmdlets for denied access to a file or registry key.
+"""The errors of cmdlets that are denied access to a file or registry key.
 
 The error ids for files come from PowerShell's FileSystemProvider:
 https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/namespaces/FileSystemProvider.cs
@@ -39,7 +39,7 @@ def denied(command: str, error: AccessDeniedError, *, folder: bool) -> CmdletErr
     name, message = command.casefold(), str(error)
     category, error_id, kind = "PermissionDenied", _IDS.get(name, UNAUTHORIZED), UNAUTHORIZED
     if name in _MOVES:
-        # FileInfo.MoveTo does not name the path, and DirectoryInfo.MoveTo throws another exception.
+        # FileInfo.MoveTo does not name the path, and DirectoryInfo.MoveTo throws a different exception.
         message = message if folder else "Access to the path is denied."
         error_id = _MOVES[name][folder]
         category, kind = ("WriteError", _IO) if folder else (category, kind)

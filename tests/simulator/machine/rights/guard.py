@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Enforces the access lists of a machine's files for the acting user.
+"""Enforcing the access lists of a machine's files for the acting user.
 
 Traversing folders is always allowed, because everyone has SeChangeNotifyPrivilege
 (https://learn.microsoft.com/windows/security/threat-protection/security-policy-settings/bypass-traverse-checking).
@@ -40,12 +40,12 @@ class InvalidOwnerError(RightsError):
 
 
 class Guard:
-    """Checks access to files.
+    """The check of the acting user's access to files.
 
     Args:
         lists: the machine's access lists.
         acting: the tokens of the machine's threads; None disables all checks.
-        follow: returns the path that results when all links are followed, in normal form and in lower case.
+        follow: a function that follows all links in a path, and returns the result in normal form and lower case.
     """
 
     def __init__(self, lists: AccessLists, acting: Acting | None, follow: Callable[[str], str]) -> None:
@@ -110,7 +110,7 @@ class Guard:
         """Check that the acting user may set the parts of a security descriptor that the SDDL contains.
 
         Raises:
-            AccessDeniedError: a right is missing.
+            AccessDeniedError: the acting user lacks a right.
             InvalidOwnerError: the acting user is not allowed to set the owner in the SDDL.
             ValueError: the SDDL is invalid.
         """

@@ -27,8 +27,8 @@ def token(machine: Machine, account: str) -> Token:
 
     Args:
         machine: the machine on which the account logs on.
-        account: a name with or without its authority, or a SID. If the machine does not know the account, the account
-            counts as a user of another authority.
+        account: a name with or without its authority, or a SID. An account that the machine does not know is treated as
+            a user of another authority.
     """
     found = tokens.built_in(account) or _user(machine, account)
     if found.user in _COMPLETE:

@@ -43,7 +43,7 @@ ALIASES = {
     "RD": "S-1-5-32-555", "NO": "S-1-5-32-556", "MU": "S-1-5-32-558", "LU": "S-1-5-32-559", "HA": "S-1-5-32-578",
     "RM": "S-1-5-32-580", "AC": "S-1-15-2-1",
 }  # fmt: skip
-"""Common abbreviations of SDDL for accounts that every machine has (MS-DTYP 2.5.1.1), without domain accounts."""
+"""SDDL's common abbreviations for accounts that every machine has (MS-DTYP 2.5.1.1), without domain accounts."""
 
 _SYSTEM_NAMES = frozenset({"system", "localsystem"})
 _SERVICE_NAMES = {
@@ -85,17 +85,17 @@ class Token:
 
 
 def sid(trustee: str) -> str:
-    """Return the SID for an abbreviation in SDDL. If the argument is a SID, return it unchanged."""
+    """Return the SID for an SDDL abbreviation. If the argument is a SID, return it unchanged."""
     return ALIASES.get(trustee, trustee)
 
 
 def abbreviated(full: str) -> str:
-    """Return SDDL's abbreviation for a SID, or the SID if there is no abbreviation."""
+    """Return the SDDL abbreviation for a SID, or the SID if it has no abbreviation."""
     return next((short for short, known in ALIASES.items() if known == full), full)
 
 
 def service_sid(name: str) -> str:
-    r"""Return the SID of a service (`NT SERVICE\NAME`): MS-DTYP 2.4.2.4, S-1-5-80 and the SHA-1 of its name."""
+    r"""Return the SID of a service (`NT SERVICE\NAME`): S-1-5-80 and the SHA-1 hash of its name (MS-DTYP 2.4.2.4)."""
     digest = hashlib.sha1(name.upper().encode("utf-16-le"), usedforsecurity=False).digest()
     return "S-1-5-80-" + "-".join(str(part) for part in struct.unpack("<5I", digest))
 

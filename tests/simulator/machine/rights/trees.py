@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks of rights on a folder and its whole content."""
+"""Checks of rights on a folder and all of its contents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def undeletable(files: FileSystem, path: str) -> list[str]:
-    """Return the items below a path that the acting user may not delete; if there are none, the path if it is one."""
+    """Return the items below a path that the acting user may not delete.
+
+    If there are none, return the path itself if the user may not delete it, or else an empty list.
+    """
     guard = files.guard
     if guard.token is None:
         return []
@@ -27,7 +30,7 @@ def undeletable(files: FileSystem, path: str) -> list[str]:
 
 
 def delete_others(files: FileSystem, path: str, kept: Sequence[str]) -> None:
-    """Delete the items of a folder, except the kept ones and the folders that contain them.
+    """Delete the items in a folder, except those in `kept` and the folders that contain them.
 
     The result is the same as after a failed recursive deletion.
     """
@@ -39,7 +42,7 @@ def delete_others(files: FileSystem, path: str, kept: Sequence[str]) -> None:
 
 
 def require_copy(files: FileSystem, path: str, destination: str) -> None:
-    """Raise AccessDeniedError unless the acting user may copy a file, or a folder with its whole content."""
+    """Raise AccessDeniedError unless the acting user may copy a file, or a folder with all of its contents."""
     guard = files.guard
     if guard.token is None:
         return

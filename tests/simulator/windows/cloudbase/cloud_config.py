@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The keys of a cloud-config in the order in which they run (userdataplugins/cloudconfig.py, cloudconfigplugins)."""
+"""The keys of a cloud-config in processing order (userdataplugins/cloudconfig.py, cloudconfigplugins)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Configuration files in the format of oslo.config, the log, and what all plugins share."""
+"""Configuration files in oslo.config's format, the log, and the data that plugins share."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class CloudbaseRun:
     """One run of cloudbase-init.exe.
 
     Args:
-        shared: what plugins leave to later ones (`shared_data`).
+        shared: the data that plugins pass to later plugins (`shared_data`).
     """
 
     machine: Machine

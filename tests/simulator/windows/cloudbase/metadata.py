@@ -34,11 +34,11 @@ _ABSENT = frozenset(
 
 
 class MetadataNotExistingError(Exception):
-    """A file is missing in the metadata (cloudbaseinit.metadata.services.base.NotExistingMetadataException)."""
+    """A file that is missing in the metadata (cloudbaseinit.metadata.services.base.NotExistingMetadataException)."""
 
 
 class UnknownMetadataServiceError(Exception):
-    """A class in `metadata_services` does not exist, which ends the run."""
+    """A class in `metadata_services` that does not exist. This error ends the run."""
 
 
 class CloudbaseService:
@@ -63,7 +63,7 @@ class CloudbaseService:
         return None
 
     def get_user_data(self) -> bytes | None:
-        """Return the user data as it is stored."""
+        """Return the user data as it is stored, possibly compressed."""
         return None
 
     def get_decoded_user_data(self) -> bytes | None:
@@ -105,7 +105,7 @@ class _ConfigDrive(CloudbaseService):
 
 
 class NoCloudDrive(_ConfigDrive):
-    """The format of NoCloud on a config drive (NoCloudConfigDriveService)."""
+    """NoCloud's format on a config drive (NoCloudConfigDriveService)."""
 
     name, label, first = "NoCloudConfigDriveService", "cidata", "meta-data"
 
@@ -131,7 +131,7 @@ class NoCloudDrive(_ConfigDrive):
 
 
 class OpenStackDrive(_ConfigDrive):
-    """The format of OpenStack on a config drive (ConfigDriveService)."""
+    """OpenStack's format on a config drive (ConfigDriveService)."""
 
     name, label, first = "ConfigDriveService", "config-2", "openstack/latest/meta_data.json"
 
@@ -167,12 +167,12 @@ _DRIVES: Mapping[str, type[_ConfigDrive]] = {
 
 
 def load_service(run: CloudbaseRun) -> CloudbaseService | None:
-    """Return the first configured service that has data, or EmptyMetadataService if it comes first; otherwise None.
+    """Return the first configured service that has data or is EmptyMetadataService; None if there is none.
 
     Source: metadata/factory.py.
 
     Raises:
-        UnknownMetadataServiceError: one of the configured services before it does not exist.
+        UnknownMetadataServiceError: a service that comes earlier in the configuration does not exist.
     """
     drive = run.machine.settings.option("config_drive")
     for name in run.configuration.items("metadata_services"):

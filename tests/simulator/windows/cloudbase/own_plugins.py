@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Plugins that are not part of cloudbase-init: Python files in its folder Python\Lib\site-packages.
 
-A simulated cloudbase-init runs such a file with this Python. The file can import what it needs of the package
-`cloudbaseinit`, as far as it is modelled here, and the packages that cloudbase-init's Python contains.
+A simulated cloudbase-init runs such a file with the simulator's Python. The file can import the parts of the package
+`cloudbaseinit` that are modelled here, and the packages that cloudbase-init's Python contains.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class CloudbaseInitError(Exception):
 
 
 def load(run: CloudbaseRun, class_path: str) -> type[Any]:
-    """Return a class of a file on the machine.
+    """Return a class from a Python file on the machine.
 
     Raises:
-        ImportError: the file or the class does not exist, or the file imports something unknown.
+        ImportError: the file or the class does not exist, or the file imports an unknown module or name.
     """
     module, _, name = class_path.rpartition(".")
     path = rf"{_FOLDER}\{module}.py"
@@ -52,7 +52,7 @@ def load(run: CloudbaseRun, class_path: str) -> type[Any]:
 
 
 def _modules(run: CloudbaseRun) -> dict[str, SimpleNamespace]:
-    """Return the modules of cloudbaseinit, by the names of the packages from which files import them."""
+    """Return the modelled modules of cloudbaseinit, by the names of the packages that contain them."""
     plugin = type("UserDataPlugin", (user_data.CloudbaseUserDataPlugin,), {"run": run})
     services = SimpleNamespace(NotExistingMetadataException=MetadataNotExistingError)
     return {

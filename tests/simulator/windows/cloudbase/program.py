@@ -134,10 +134,10 @@ class _RunningCloudbase:
 
 
 class _OpenStackService:
-    """OpenStackService.exe NAME PROGRAM ARGUMENTS."""
+    """The service program OpenStackService.exe, with the arguments NAME PROGRAM ARGUMENTS."""
 
     def start(self, machine: Machine, service: Service) -> RunningService:
-        """Start the program."""
+        """Start the program that the service runs."""
         return _RunningCloudbase(machine, service)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Run scripts, and interpret their exit codes (plugins/common/userdatautils.py, execcmd.py, fileexecutils.py)."""
+"""Running scripts and interpreting exit codes (plugins/common/userdatautils.py, execcmd.py, fileexecutils.py)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UTILS = "plugins.common.userdatautils"
 def plugin_result(code: int) -> tuple[int, bool]:
     """Return the state of the plugin and whether the machine reboots.
 
-    The exit codes 1001 and 1003 request a reboot; 1002 and 1003 request that the plugin runs again at the next start.
+    The exit codes 1001 and 1003 request a reboot; 1002 and 1003 request that the plugin run again at the next start.
     """
     if 1001 <= code <= 1003:
         return (AGAIN if code & 2 else DONE), bool(code & 1)
@@ -31,7 +31,7 @@ def plugin_result(code: int) -> tuple[int, bool]:
 def run_data(run: CloudbaseRun, data: bytes) -> int:
     """Run the script or scripts in user data, and return the sum of their exit codes.
 
-    User data in another format is only logged, and so is a script for bash, which Windows lacks: the code is 0.
+    User data in another format, or a script for bash, which Windows lacks, is only logged, and the result is 0.
     """
     found = _kind(data)
     if found is None:
@@ -50,7 +50,7 @@ def run_data(run: CloudbaseRun, data: bytes) -> int:
 
 
 def run_file(run: CloudbaseRun, path: str) -> int:
-    """Run a file by its ending, or by its first line, and return its exit code; 0 if nothing can run it."""
+    """Run a script whose extension or first line shows its type, and return its exit code; 0 for an unknown type."""
     kind = path.rpartition(".")[2].casefold()
     module = "plugins.common.fileexecutils"
     if kind == "sh":
@@ -79,7 +79,7 @@ def _kind(data: bytes) -> str | None:
     if re.search(rb"^rem\s+cmd\s", data):
         return "cmd"
     if re.search(rb"^#!\s*/usr/bin/env\s+python\s", data):
-        raise NotModelled("a Python script of cloudbase-init's user data")
+        raise NotModelled("a Python script in cloudbase-init's user data")
     if re.search(rb"^#!", data):
         return "sh"
     if re.search(rb"^#(ps1|ps1_sysnative|ps1_x86)\s", data):

@@ -28,7 +28,7 @@ _OWN_TYPES = (
     "multipart/mixed",
     "text/x-cfninitdata",
 )
-"""Types of the plugins in the option `user_data_plugins` (conf/default.py)."""
+"""The content types that the plugins in the option `user_data_plugins` process (conf/default.py)."""
 MISSING = "CI_MISSING_JINJA_VAR/"
 
 
@@ -41,14 +41,14 @@ class JinjaEngine:
     """The engine for Jinja templates (utils/template_engine/jinja2_template.py)."""
 
     def render(self, data: Any, template: bytes) -> bytes:
-        """Return the template, without its first line, with its variables replaced."""
+        """Render a template without its first line."""
         text = template.partition(b"\n")[2].decode()
         rendered: str = jinja2.Template(text, trim_blocks=True, undefined=_MissingVariable).render(**data)
         return rendered.encode()
 
 
 def template_engine(data: bytes) -> JinjaEngine | None:
-    """Return the engine for a document, by its first line; None if it is not a Jinja template."""
+    """Return the engine that a document's first line names; None if the document is not a Jinja template."""
     head = re.match(r"##\s*template:(.*)", data.decode(), re.IGNORECASE)
     return JinjaEngine() if head and head[1].lower().strip() == "jinja" else None
 
@@ -62,7 +62,7 @@ class CloudbaseUserDataPlugin:
     run: CloudbaseRun
 
     def execute(self, service: Any, shared_data: Any) -> tuple[int, bool]:
-        """Run the user data, and return the state of the plugin and whether the machine has to reboot."""
+        """Process the user data, and return the plugin's state and whether the machine has to reboot."""
         try:
             data = service.get_decoded_user_data()
         except MetadataNotExistingError:
@@ -99,7 +99,7 @@ class CloudbaseUserDataPlugin:
         return result
 
     def _handled(self, part: Message, handlers: dict[str, Callable[..., object]]) -> int:
-        """Run a part, with a part handler if one has its type (userdataplugins/parthandler.py)."""
+        """Process a part, with the part handler for its type if there is one (userdataplugins/parthandler.py)."""
         kind, payload = part.get_content_type(), part.get_payload(decode=True)
         if kind in handlers:
             handlers[kind](None, kind, part.get_filename(), payload)
@@ -126,7 +126,7 @@ class CloudbaseUserDataPlugin:
         payload = part.get_payload(decode=True)
         assert isinstance(payload, bytes)
         if kind == "text/cloud-config":
-            # Templates are not evaluated here, and the line that names the template engine is a comment of YAML.
+            # Templates are not evaluated here, and the line that names the template engine is a YAML comment.
             return cloud_config.process(self.run, payload)
         if kind == "text/x-shellscript":
             path = ntpath.join(r"C:\Windows\Temp", part.get_filename() or "")

@@ -28,7 +28,7 @@ Version = tuple[int, ...]
 
 
 class CurlError(Exception):
-    """A transfer failed.
+    """A failed transfer.
 
     Args:
         code: curl's exit code.

@@ -44,7 +44,7 @@ def read_head(stream: Stream) -> Head:
     """Read the head of the response, skipping 1xx responses.
 
     Raises:
-        CurlError: exit code 52, 56 or 1, or 28 if a limit is exceeded.
+        CurlError: exit code 1, 52 or 56 if there is no valid response, or 28 if a limit is exceeded.
         ProcessEndedError: the process must end.
     """
     while True:

@@ -157,7 +157,7 @@ class CurlCommandLine:
             letters = ""
 
     def _find(self, name: str) -> tuple[CurlOption, bool]:
-        """Return the option with a name in this version of curl, and whether it is switched on.
+        """Return the option that a name means in this version of curl, and whether the name switches it on.
 
         `no-NAME` switches it off. A name without `no-` may be abbreviated if it stays unambiguous.
 
@@ -224,7 +224,7 @@ class CurlCommandLine:
     def _read(self, name: str, spelled: str, warning: str) -> str:
         """Return the text of a file that an option names.
 
-        If the file does not exist, the result before 8.3 is an empty text and a warning.
+        If the file does not exist, curl before 8.3 prints a warning and uses an empty string.
 
         Raises:
             CurlUsageError: the file does not exist (since 8.3).

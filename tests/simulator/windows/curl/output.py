@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 SHARED = "rw"
-"""How other processes may open a file while curl writes to it."""
+"""How other processes may open a file to which curl writes: for reading and writing."""
 
 
 def path_of(
     config: OperationOptions, output: str | None, url: SplitResult, directory: str, *, modern: bool
 ) -> str | None:
-    """Return the path of the file that a transfer writes. None means standard output; an empty text discards the data.
+    """Return the path of a transfer's output file. None means standard output; an empty string discards the data.
 
     Args:
         modern: whether to word errors as curl 8.0 and later do.
@@ -49,7 +49,7 @@ def path_of(
 
 
 class TransferOutput:
-    """Receives the data of one transfer.
+    """The receiver of one transfer's data.
 
     A file is created when the first data arrives, or at the end of a transfer without data.
 

@@ -126,7 +126,7 @@ def _perform(transfer: UrlTransfer) -> TransferResult | None:
 
 
 class _Printer:
-    """Collects the output."""
+    """The output and exit codes of all transfers."""
 
     def __init__(self, line: CurlCommandLine, version: Version) -> None:
         self._version = version
@@ -152,7 +152,7 @@ class _Printer:
             self._out += write_out.text(config.values["write-out"], outcome, self._version).encode()
 
     def result(self, *, worst: bool) -> ProgramResult:
-        """Return the result.
+        """Return the result of the program.
 
         Its exit code is that of the last transfer or, if transfers are parallel, of the last one that failed.
         """

@@ -55,7 +55,7 @@ def port_of(url: SplitResult) -> int:
 def headers(
     request: CurlRequest, config: OperationOptions, version: Version, proxy: HttpProxy | None, etag: str | None = None
 ) -> list[tuple[str, str]]:
-    """Return the headers of a request, starting with curl's own. `-H Name:` removes a header.
+    """Return the headers of a request, starting with those that curl adds. `-H Name:` removes a header.
 
     Args:
         etag: the value for --etag-compare.

@@ -9,8 +9,8 @@
 - --cacert has had an effect with Schannel since 7.60 (https://curl.se/changes.html). With --cacert, curl itself checks
   the chain (lib/vtls/schannel_verify.c), with the errors of CertGetCertificateChain.
 - Exit codes by version, from curl's lib/vtls/schannel.c: any error of InitializeSecurityContext results in 35. An
-  untrusted root results in 60 in 7.57 to 7.61, 77 up to 7.8x, and 60 from 8.0 on. A wrong name results in 60 from 8.0
-  on. The names of CRYPT_E errors were added after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
+  untrusted root results in 60 in 7.57 to 7.61, 77 from 7.62 on, and 60 from 8.0 on. A wrong name results in 60 from
+  8.0 on. The names of CRYPT_E errors were added after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def secure(machine: Machine, stream: Stream, host: str, config: OperationOptions
     """Start TLS on a connection.
 
     Raises:
-        CurlError: exit code 35, 60, 77 or 28.
+        CurlError: exit code 35, 60 or 77 if TLS fails, or 28 if a limit is exceeded.
         ProcessEndedError: the process must end.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -54,7 +54,7 @@ class TransferResult:
 
 
 class UrlTransfer:
-    """Transfers one URL with the options of an operation."""
+    """The transfer of one URL with the options of an operation."""
 
     def __init__(
         self,
@@ -141,9 +141,9 @@ class UrlTransfer:
         return delay
 
     def _transient(self, status: int) -> bool:
-        """Return whether --retry retries after a status.
+        """Return whether --retry repeats a request after an HTTP status.
 
-        It does so for 429 since 7.67 (https://github.com/curl/curl/pull/4465).
+        Status 429 has been included since 7.67 (https://github.com/curl/curl/pull/4465).
         """
         return status in _TRANSIENT_STATUS and (status != 429 or self._version >= (7, 67))
 
@@ -328,7 +328,7 @@ def _split(url: str, config: OperationOptions, protocols: Protocols = _GIVEN) ->
     For a redirect, both `--proto` and `--proto-redir` must allow the protocol (lib/url.c, findprotocol).
 
     Raises:
-        CurlError: exit code 1 or 3.
+        CurlError: exit code 1 if the protocol is not supported, or 3 if the URL is invalid.
     """
     if not config.flag("globoff") and any(char in url for char in "{}[]"):
         raise CurlError(errors.URL_MALFORMAT, "the simulator does not model patterns in URLs (give --globoff)")

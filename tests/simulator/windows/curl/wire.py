@@ -30,7 +30,7 @@ class Limits:
     """The limits of one transfer. Times are in seconds. For `max_time`, `speed_limit` and `rate`, 0 means no limit.
 
     Args:
-        stop: set when the process must end.
+        stop: an event that is set when the process must end.
         max_time, connect_timeout: the values of --max-time and --connect-timeout.
         speed_limit, speed_time: a transfer fails if it is slower than `speed_limit` bytes per second for `speed_time`
             seconds (for 30 seconds if `speed_time` is 0).
@@ -90,7 +90,7 @@ class Limits:
         """Count received bytes, and wait up to one second if they exceed the maximum rate.
 
         Raises:
-            ProcessEndedError: the process is ended during the wait.
+            ProcessEndedError: the process must end.
         """
         self.received += size
         if self.rate:
@@ -136,7 +136,7 @@ class Stream:
                 raise CurlError(errors.RECV_ERROR, "Recv failure: Connection was reset") from error
 
     def push_back(self, data: bytes) -> None:
-        """Return surplus data to the stream."""
+        """Return surplus data to the stream, which yields it again at the next read."""
         self._buffer = data + self._buffer
 
     def close(self) -> None:

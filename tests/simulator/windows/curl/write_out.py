@@ -14,7 +14,7 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def text(form: str, outcome: TransferResult, version: Version) -> str:
-    """Format the values of a transfer."""
+    """Return the text that --write-out prints for a transfer."""
     values = _values(outcome, version)
 
     def replace(found: re.Match[str]) -> str:

@@ -40,7 +40,7 @@ _MESSAGES = {
 
 
 class NetJoinError(Exception):
-    """A join failed with a Windows error code."""
+    """A failed join, with a Windows error code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(_MESSAGES[code])
@@ -54,9 +54,9 @@ class DomainDirectory:
     Args:
         name: the DNS name.
         netbios: the NetBIOS name.
-        users: passwords of users by name.
+        users: the users' passwords by user name.
         joiners: the users who may create computer accounts, because an administrator has delegated this right to them.
-        units: distinguished names of organizational units.
+        units: the distinguished names of organizational units.
         computers: the owner of each computer account, by the name of the computer.
         quota: the maximum number of computer accounts that one user may create (ms-DS-MachineAccountQuota).
         reachable: whether the domain controller responds.
@@ -81,7 +81,7 @@ class DomainDirectory:
         return name.casefold().rstrip(".") in (self.name.casefold(), self.netbios.casefold())
 
     def answers_dns(self, query: str) -> bool:
-        """Return whether DNS has the record with which clients find domain controllers ([MS-ADTS] 6.3.2.3)."""
+        """Return whether DNS has the record by which clients find domain controllers ([MS-ADTS] 6.3.2.3)."""
         return query.casefold().rstrip(".") == f"_ldap._tcp.dc._msdcs.{self.name}".casefold()
 
     def create_account(self, computer: str, user: str, password: str, unit: str = "") -> None:
@@ -109,7 +109,7 @@ class DomainDirectory:
         self.computers[computer] = account
 
     def _authenticated(self, user: str, password: str) -> str:
-        r"""Return the name of `DOMAIN\user`, `user@domain` or `user`.
+        r"""Check a password, and return the user's name without the domain (`DOMAIN\user`, `user@domain` or `user`).
 
         Raises:
             NetJoinError: the domain is another one, or the user or the password is wrong.

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""A machine's membership in a domain: online and offline joins, and their completion at the next boot.
 
-A join changes the machine's primary domain at once. The DNS suffix and the services follow at the next boot. Until then
-the key `Netlogon\JoinDomain` exists, by which tools recognize that a join waits for a reboot. NetSetup.LOG records each
-attempt (learn.microsoft.com/troubleshoot/windows-server/active-directory: Domain Join log analysis).
+A join changes the primary domain immediately. The DNS suffix and the services follow at the next boot. Until then,
+the key `Netlogon\JoinDomain` exists, by which tools recognize that a join is waiting for a reboot. NetSetup.LOG records
+each attempt (learn.microsoft.com/troubleshoot/windows-server/active-directory: Domain Join log analysis).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class DomainMembership:
     """The domain to which the machine belongs."""
 
     domain: str = ""
-    """DNS name; empty for a machine in a workgroup."""
+    """The DNS name; empty for a machine in a workgroup."""
     provisioned: tuple[str, str] | None = None
-    """Domain and computer name that an offline join has stored for the next boot."""
+    """The domain and computer name that an offline join has stored for the next boot."""
 
 
 def directory(machine: Machine) -> DomainDirectory | None:

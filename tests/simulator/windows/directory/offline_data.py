@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The data of offline domain joins: it is written as by `djoin /provision`, and read as by Windows.
+"""The data of offline domain joins, written as `djoin /provision` writes it and read as Windows reads it.
 
 Structures: learn.microsoft.com/windows/win32/netmgmt/odj-idl (ODJ_PROVISION_DATA, ODJ_BLOB, ODJ_WIN7BLOB). Encoding:
 [MS-RPCE] 2.2.6, type serialization version 1, with the NDR of C706 chapter 14.
@@ -93,7 +93,7 @@ def encode(domain: str, netbios: str, computer: str, password: str, controller: 
 
 
 def decode(data: bytes) -> tuple[str, str]:
-    """Return the names of the domain and the computer.
+    """Return the names of the domain and the computer from the data of an offline join.
 
     Raises:
         NetJoinError: the data is damaged.

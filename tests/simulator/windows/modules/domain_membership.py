@@ -18,9 +18,9 @@ from simulator.windows.directory.domain_directory import FILE_NOT_FOUND, NetJoin
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Join a domain. The module itself does not reboot."""
     if arguments.text("state") != "domain":
-        raise NotModelled("microsoft.ad.membership with state: workgroup")
+        raise NotModelled("the state workgroup of microsoft.ad.membership")
     if arguments.raw("hostname") is not None:
-        raise NotModelled("microsoft.ad.membership with hostname")
+        raise NotModelled("the option hostname of microsoft.ad.membership")
     is_offline = arguments.raw("offline_join_blob") is not None
     changed = _offline(session, arguments) if is_offline else _online(session, arguments)
     return {"changed": changed, "reboot_required": changed}

@@ -34,7 +34,7 @@ def options(arguments: ModuleArguments) -> Options:
     """Return the values of the options that all web modules share (Ansible's WebRequest.psm1)."""
     for name in _UNMODELLED:
         if arguments.raw(name):
-            raise NotModelled(f"the option {name} of a module that downloads")
+            raise NotModelled(f"the option {name} of modules that download files")
     proxy = arguments.raw("proxy_url")
     followed = arguments.text("follow_redirects", default="safe")
     method = arguments.text("url_method", "method", default="GET")
@@ -128,7 +128,7 @@ def _missing(what: str) -> dict[str, Any]:
 
 
 def _listed(session: Session, url: str, source: str, how: Options, answer: dict[str, Any]) -> str:
-    """Return the checksum that a file of checksums has for the source's name. Raise DownloadError if it has none."""
+    """Return the checksum of the source's file name from a checksum file. Raise DownloadError if there is none."""
     failed = f"Error when getting the remote checksum from '{url}'. "
     text = download(session, url, how, answer, failed).body.decode(errors="replace")
     name = unquote(urlsplit(source).path).rpartition("/")[2]

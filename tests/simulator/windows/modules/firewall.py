@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_firewall_rule (community.windows): rules by display name, because the COM interface uses it as the name."""
+"""win_firewall_rule (community.windows): it finds rules by display name, as the firewall's COM interface does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
         raise ArgumentError("Either name or group must be specified")
     state = _choice(arguments, "state", {"present": "present", "absent": "absent"}, "present")
     if arguments.text("security", default="notrequired") != "notrequired":
-        raise NotModelled("win_firewall_rule with security")
+        raise NotModelled("the option security of win_firewall_rule")
     rules = session.machine.part(Firewall).rules
     requested = _requested_attributes(session, arguments)
     found = [
@@ -70,7 +70,7 @@ def _remove(rules: dict[str, Rule], found: list[Rule], name: str, group: str, *,
 
 
 def _change(rules: dict[str, Rule], found: list[Rule], requested: dict[str, Any], *, check: bool) -> dict[str, Any]:
-    """Set the attributes that the task defines on each rule that has different values."""
+    """Set the attributes that the task defines on each rule whose attributes differ."""
     changed: list[str] = []
     same: list[str] = []
     for rule in found:
@@ -97,7 +97,7 @@ def _choice(arguments: ModuleArguments, name: str, known: Mapping[str, str], def
 
 
 def _requested_attributes(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Return the attributes of a rule that the task defines."""
+    """Return the rule attributes that the task defines."""
     requested: dict[str, Any] = {}
     given = arguments.raw
     if given("direction") is not None:
@@ -159,7 +159,7 @@ def _protocol(text: str) -> str:
 
 
 def _checked(rule: Rule) -> Rule:
-    """Return the rule if the firewall accepts it.
+    """Check a rule as the firewall does, and return it.
 
     Raises:
         ArgumentError: the firewall rejects it.

@@ -107,7 +107,7 @@ def _status(session: Session, arguments: ModuleArguments, path: str, product: st
         windows_installer = known and machine.registry.data(f"{_UNINSTALL[0]}\\{product}", "WindowsInstaller") == 1
         found = _Status("msi" if windows_installer else "registry", product, known)
     if arguments.raw("creates_version") is not None:
-        raise NotModelled("win_package with creates_version")
+        raise NotModelled("the option creates_version of win_package")
     if arguments.raw("creates_path") is not None:
         exists = machine.files.exists(arguments.path(session, "creates_path"))
         found = _Status(found.provider, found.product, exists)
@@ -148,7 +148,7 @@ def _check(session: Session, arguments: ModuleArguments, path: str, answer: dict
 
 
 def _command(session: Session, arguments: ModuleArguments, state: str, path: str, status: _Status) -> str:
-    """Return the command line to install or remove the package."""
+    """Return the command line that installs or removes the package."""
     given = arguments.raw("arguments", "")
     more = command_line.join([str(word) for word in given]) if isinstance(given, list) else str(given)
     if status.provider == "msi":

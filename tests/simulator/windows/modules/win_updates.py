@@ -135,7 +135,7 @@ def _end(session: Session, updates: UpdateSession) -> None:
 
 
 def _wait(session: Session, updates: UpdateSession) -> dict[str, Any]:
-    """Wait until the session ends. Return its result in the form of versions without an action plugin."""
+    """Wait until the session ends. Return its result in the form that versions without an action plugin use."""
     found: dict[str, dict[str, Any]] = {}
     answer: dict[str, Any] = {"reboot_required": False, "rebooted": False}
     try:
@@ -160,7 +160,7 @@ def _wait(session: Session, updates: UpdateSession) -> dict[str, Any]:
 
 
 def _take(found: dict[str, dict[str, Any]], line: dict[str, Any]) -> None:
-    """Add the information in a session's line to the updates."""
+    """Add the information in a line of a session to the updates that were found."""
     task, result = line["task"], line["result"]
     if task == "search_result":
         why = {entry["id"]: entry["reasons"] for entry in result["filtered"]}

@@ -47,7 +47,7 @@ def advfirewall(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _attributes(options: Mapping[str, str]) -> dict[str, Any]:
-    """Return the attributes of a rule that the options set; None for an invalid value."""
+    """Return the rule attributes that the options set; an attribute with an invalid value is None."""
     found: dict[str, Any] = {}
     tables = (("dir", "direction", _DIRECTIONS), ("action", "action", _ACTIONS))
     for option, attribute, values in tables:

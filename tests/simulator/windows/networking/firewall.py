@@ -68,7 +68,7 @@ def _exists() -> CmdletError:
 
 
 def _changes(bound: Bound, *, display: str) -> dict[str, object]:
-    """Return the attributes of a rule that the parameters of a call set."""
+    """Return the rule attributes that the parameters of a call set."""
     changes: dict[str, object] = {}
     for parameter, attribute in _TEXTS:
         if parameter in bound:
@@ -87,7 +87,7 @@ def _changes(bound: Bound, *, display: str) -> dict[str, object]:
 
 
 def _security(bound: Bound) -> dict[str, object]:
-    """Return the attributes of a rule that the parameters of a security filter set. Accounts are specified in SDDL.
+    """Return the rule attributes that the parameters of a security filter set. Accounts are specified in SDDL.
 
     New-NetFirewallRule and Set-NetFirewallRule have the same parameters as Set-NetFirewallSecurityFilter.
     """
@@ -157,7 +157,7 @@ def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
 
 
 def _narrow(rules: list[Rule], bound: Bound) -> list[Rule]:
-    """Return the rules that a call of Get-NetFirewallRule selects with Enabled, Direction and Action; otherwise all."""
+    """Return the rules that Get-NetFirewallRule selects by Enabled, Direction and Action; all for other cmdlets."""
     if bound.command.casefold() != "get-netfirewallrule":
         return rules
     for parameter, attribute in (("Enabled", "enabled"), ("Direction", "direction"), ("Action", "action")):
@@ -234,7 +234,7 @@ def set_security_filter(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _create_baseline(machine: Machine) -> None:
-    """Create two of the rules of a fresh server, which allow WinRM and DHCP."""
+    """Create two of a fresh server's rules: those that allow WinRM and DHCP."""
     for name, display, group, port in (
         ("WINRM-HTTP-In-TCP", "Windows Remote Management (HTTP-In)", "Windows Remote Management", "5985"),
         ("CoreNet-DHCP-In", "Core Networking - Dynamic Host Configuration Protocol (DHCP-In)", "Core Networking", "68"),

@@ -23,7 +23,7 @@ _HOSTS = r"C:\Windows\System32\drivers\etc\hosts"
 def resolve(machine: Machine, name: str) -> list[str]:
     """Return the addresses of a name, or the given address itself; empty if the name cannot be resolved.
 
-    DNS is asked only for IPv4 addresses.
+    Only IPv4 addresses are requested from DNS.
     """
     try:
         return [str(ipaddress.ip_address(name.strip("[]")))]

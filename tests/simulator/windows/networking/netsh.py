@@ -22,7 +22,7 @@ _PORTS = {
 
 
 def netsh(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate netsh.exe winhttp, advfirewall firewall, and the commands for port ranges in interface ipv4."""
+    """Simulate netsh.exe winhttp, netsh.exe advfirewall firewall, and the port range commands of interface ipv4."""
     words = [argument.casefold() for argument in run.argv]
     if words[:1] == ["winhttp"]:
         return proxy.winhttp(machine, run)

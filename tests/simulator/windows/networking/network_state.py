@@ -70,7 +70,7 @@ class Interface:
 
     Args:
         bound: whether TCP/IP is bound to the interface. It is not bound to the adapter of a virtual switch.
-        physical: whether it is a physical adapter.
+        physical: whether the interface is a physical adapter.
         plugged: whether its cable is plugged in.
         forwarding: whether it forwards packets for other hosts. This is necessary on nodes with an L2Bridge but without
             a network fabric that routes to their pods.
@@ -93,7 +93,7 @@ class Interface:
 
     @property
     def address(self) -> str:
-        """The first address; empty if it has none."""
+        """The first address; empty if the interface has none."""
         return self.addresses[0].address if self.addresses else ""
 
     @property
@@ -188,7 +188,7 @@ def lease(machine: Machine) -> DhcpLease | None:
 
 
 def renew(machine: Machine, interface: Interface, usable: float | None = None) -> None:
-    """Let DHCP configure an interface, which replaces its addresses. Without an offer, Windows chooses an address.
+    """Configure an interface by DHCP, replacing its addresses. If DHCP offers nothing, Windows chooses an address.
 
     The chosen address is in 169.254.0.0/16 (RFC 3927), as in microsoft/SDN#498.
     """

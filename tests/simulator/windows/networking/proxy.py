@@ -4,7 +4,7 @@
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-winhttp. The value WinHttpSettings is a
 WINHTTP_PROXY_INFO: a size (0x28), a counter, the access type (1 direct, 3 named proxy), and two strings (proxy and
-bypass list), each after its length.
+bypass list), each preceded by its length.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The module RemoteAccess: routing of Remote Access, and its BGP router. VPN and DirectAccess are not modelled.
+"""The PowerShell module RemoteAccess: routing and the BGP router. VPN and DirectAccess are not modelled.
 
 Parameters and results: https://learn.microsoft.com/powershell/module/remoteaccess. Properties of Get-RemoteAccess:
 https://learn.microsoft.com/previous-versions/windows/desktop/ramgmtpsprov/remoteaccesscommon. Install-RemoteAccess
 works only after the features were installed and the server was restarted (docs.rke2.io/networking/windows_bgp). A fresh
 server has the service, but it is disabled (learn.microsoft.com, Security guidelines for system services). Microsoft
-documents neither the start type of the service after Install-RemoteAccess nor the texts of errors. Users report the
+documents neither the start type of the service after Install-RemoteAccess nor the error messages. Users report the
 start type `Manual`, and projectcalico/calico#11714 quotes `BGP is not configured`. A router stays configured when the
 service restarts.
 """
@@ -75,7 +75,7 @@ def _has_features(machine: Machine) -> bool:
 
 
 def _state(machine: Machine, bound: Bound) -> RemoteAccessState:
-    """Return the state for a cmdlet.
+    """Return the state of Remote Access for a cmdlet.
 
     Raises:
         CmdletError: the module is not installed.
@@ -93,7 +93,7 @@ def _error(bound: Bound, message: str, category: str = "NotSpecified") -> Cmdlet
 
 
 def _bgp(machine: Machine, bound: Bound, *, router: bool = True) -> RemoteAccessState:
-    """Return the state for a cmdlet of the BGP router.
+    """Return the state of Remote Access for a cmdlet of the BGP router.
 
     Raises:
         CmdletError: routing is not installed or not running, or the cmdlet needs a router but none is configured.
@@ -110,7 +110,7 @@ def _bgp(machine: Machine, bound: Bound, *, router: bool = True) -> RemoteAccess
 
 
 def get_remote_access(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return which technologies of Remote Access are installed."""
+    """Simulate Get-RemoteAccess: report which technologies of Remote Access are installed."""
     state = _state(machine, bound)
     if not is_installed(machine, "RemoteAccess"):
         raise _error(bound, "Remote Access is not installed on this computer.", "ObjectNotFound")
@@ -155,7 +155,7 @@ def uninstall_remote_access(machine: Machine, bound: Bound) -> Iterable[object]:
     if bound.text("VpnType"):
         raise NotModelled("Uninstall-RemoteAccess with -VpnType")
     if not bound.flag("Force"):
-        raise _error(bound, "The cmdlet asks for a confirmation, which needs an interactive session.")
+        raise _error(bound, "The cmdlet asks for confirmation, which needs an interactive session (use -Force).")
     _forget(machine, state)
     return []
 
@@ -193,13 +193,13 @@ def _remove_router(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _forced(bound: Bound) -> None:
-    """Refuse a removal that asks for a confirmation.
+    """Refuse a removal that would ask for confirmation.
 
     Raises:
         CmdletError: the parameter Force is missing.
     """
     if not bound.flag("Force"):
-        raise _error(bound, "The cmdlet asks for a confirmation, which needs an interactive session.")
+        raise _error(bound, "The cmdlet asks for confirmation, which needs an interactive session (use -Force).")
 
 
 def _get_peers(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -213,7 +213,7 @@ def _add_peer(machine: Machine, bound: Bound) -> Iterable[object]:
     addresses = (str(bound.get("LocalIPAddress")), str(bound.get("PeerIPAddress")))
     peer = BgpPeer(bound.text("Name"), *addresses, int(str(bound.get("PeerASN"))))
     if peer.name.casefold() in state.peers or any(one.address == peer.address for one in state.peers.values()):
-        raise _error(bound, f"A BGP peer {peer.name} with the address {peer.address} exists already.", "ResourceExists")
+        raise _error(bound, f"A BGP peer {peer.name} with the address {peer.address} already exists.", "ResourceExists")
     state.peers[peer.name.casefold()] = peer
     return []
 
@@ -252,7 +252,7 @@ def _remove_routes(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _on_boot(machine: Machine) -> None:
-    """Record whether the features are in effect. If they are not, remove the state of Remote Access."""
+    """Record whether the features are installed. If they are not, remove the state of Remote Access."""
     state = machine.part(RemoteAccessState)
     state.restarted = _has_features(machine)
     if not state.restarted:
@@ -260,7 +260,7 @@ def _on_boot(machine: Machine) -> None:
 
 
 def _create_baseline(machine: Machine) -> None:
-    """Create the disabled service, and record that features in the fleet file are in effect."""
+    """Create the disabled service, and record whether the fleet file contains the features."""
     machine.services.create(
         SERVICE, _IMAGE, DisplayName="Routing and Remote Access", Start=_DISABLED, Type=0x20, DependOnService=["RpcSs"]
     )

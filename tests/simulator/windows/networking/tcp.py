@@ -46,7 +46,7 @@ def _owner(machine: Machine, program: str) -> int:
 def listening(machine: Machine) -> list[tuple[int, str, int]]:
     """Return (TCP port, bound address, process id) of each listening port, sorted by port.
 
-    The address is `::` for all addresses, and the process id is 0 if the program does not run.
+    The address is `::` for all addresses, and the process id is 0 if the program is not running.
     """
     ports = sorted(_ports(machine), key=lambda item: item[0])
     return [(number, port.address, _owner(machine, port.program)) for number, port in ports]

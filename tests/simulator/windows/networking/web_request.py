@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A web request as .NET Framework's HttpWebRequest sends it: proxy of Internet Options, Schannel, redirects.
+"""A web request as .NET Framework's HttpWebRequest sends it: Internet Options' proxy, Schannel, redirects.
 
-The default proxy is the proxy of Internet Options; variables of the environment have no effect:
+The default proxy is that of Internet Options; environment variables have no effect:
 https://learn.microsoft.com/dotnet/api/system.net.webrequest.defaultwebproxy and
 https://learn.microsoft.com/troubleshoot/developer/browsers/connectivity-navigation/use-registry-keys-configure-proxy.
 Revocation is not checked by default (ServicePointManager.CheckCertificateRevocationList).
@@ -55,7 +55,7 @@ class Options:
         proxy: the URL of a proxy; empty for no proxy; None for the proxy of Internet Options.
         user, password: the credentials for basic authentication. They are sent if the server requests them, or always
             with `force_basic`.
-        redirections: the maximum number of redirects to follow; 0: the redirect itself is the response.
+        redirections: the maximum number of redirects to follow. With 0, a redirect is returned as the response.
     """
 
     method: str = "GET"
@@ -130,7 +130,7 @@ def _once(
 
 
 def _proxy(machine: Machine, url: SplitResult, given: str | None) -> dict[str, str]:
-    """Return the options for curl that select the proxy of a request."""
+    """Return the curl options that select the proxy of a request."""
     if given is None:
         given = _of_internet_options(machine, url)
     return {"proxy": given} if given else {"noproxy": "*"}

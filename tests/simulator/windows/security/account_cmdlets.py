@@ -25,7 +25,7 @@ _LOCAL = Enumeration("Local", 1, f"{_NAMESPACE}.PrincipalSource")
 
 
 def identifier(value: str) -> PSObject:
-    """Return a SID as an object of .NET."""
+    """Return a SID as a .NET object."""
     domain = value.rpartition("-")[0] if value.startswith("S-1-5-21-") else None
     return PSObject(
         "System.Security.Principal.SecurityIdentifier",

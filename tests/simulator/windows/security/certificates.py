@@ -128,7 +128,7 @@ def export_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
     path = bound.text("FilePath")
     for item in bound.pipeline or [bound.get("Cert")]:
         if not isinstance(item, PSObject) or bound.text("Type", "CERT").upper() != "CERT":
-            raise NotModelled("exporting something that is not a certificate, or a format other than CERT")
+            raise NotModelled("the export of an object other than a certificate, or in a format other than CERT")
         data = item.get("RawData")
         machine.files.write_bytes(path, data if isinstance(data, bytes) else b"")
     return []

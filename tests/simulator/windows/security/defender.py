@@ -48,7 +48,7 @@ _DEFAULTS: Mapping[str, object] = {
 
 @dataclass
 class Preferences:
-    """The preferences that were set, and the number of updates of the signatures, counted from 1."""
+    """The preferences that were set, and the sequence number of the current signatures, which starts at 1."""
 
     lists: dict[str, list[str]] = field(default_factory=dict)
     values: dict[str, object] = field(default_factory=dict)
@@ -91,7 +91,7 @@ def add_preference(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_preference(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Set-MpPreference. A list that is given replaces the previous list."""
+    """Simulate Set-MpPreference. A given list replaces the previous list."""
     preferences = _require(machine, "Set-MpPreference")
     for name, value in bound.items():
         known = next((item for item in _LISTS if item.casefold() == name.casefold()), None)

@@ -17,14 +17,14 @@ class Feature:
     """A role, role service or feature.
 
     Args:
-        parent: the name of the feature that contains it; empty if no feature contains it.
+        parent: the name of the feature that contains this one; empty if there is none.
         kind: `Role`, `Role Service` or `Feature`.
         installed: whether the feature is installed on a fresh server.
         removed: whether the disk of a fresh server lacks the payload of the feature.
-        restart: whether it takes effect only after a restart.
+        restart: whether the feature takes effect only after a restart.
         tools: the features that -IncludeManagementTools adds.
-        needs: the features that it depends on.
-        versions: the versions that offer it; empty for all versions.
+        needs: the features that this one depends on.
+        versions: the Windows versions that offer the feature; empty for all versions.
     """
 
     name: str

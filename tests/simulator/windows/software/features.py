@@ -145,7 +145,7 @@ def _name(item: object) -> str:
 
 
 def _features_to_install(machine: Machine, bound: Bound) -> list[Feature]:
-    """Return the features to install in order. Parents and dependencies come first."""
+    """Return the features to install, in order: parents and dependencies come first."""
     known = catalogue(machine)
     order: dict[str, Feature] = {}
 
@@ -194,7 +194,7 @@ def install_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def mark(machine: Machine, feature: Feature, *, install: bool) -> None:
-    """Install or remove a feature at once or at the next boot. Its dependencies and children do not change."""
+    """Install or remove a feature immediately or at the next boot. Its dependencies and children do not change."""
     state, name = state_of(machine), feature.name.casefold()
     if install and feature.restart:
         state.pending_install.add(name)
@@ -301,7 +301,7 @@ def _lose_effect(machine: Machine, feature: Feature) -> None:
 def on_boot(machine: Machine) -> None:
     """Apply pending changes.
 
-    When Hyper-V takes effect, its switch takes over the network adapter, so the link is down for some seconds.
+    When Hyper-V takes effect, its switch takes over the network adapter, so the link is down for a few seconds.
     """
     state, known = state_of(machine), catalogue(machine)
     new, gone = state.pending_install, state.pending_removal

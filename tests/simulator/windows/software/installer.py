@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""msiexec.exe: /i PACKAGE and /x PACKAGE|CODE, without input from a user, and optionally with a log.
+"""msiexec.exe: /i PACKAGE and /x PACKAGE|CODE, without user input, and optionally with a log.
 
 https://learn.microsoft.com/windows/win32/msi/standard-installer-command-line-options. Exit codes:
 https://learn.microsoft.com/windows/win32/msi/error-codes. Installed products are recorded in the key Uninstall:
@@ -41,7 +41,7 @@ def is_installed(machine: Machine, code: str) -> bool:
 
 
 def msiexec(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate msiexec.exe. Only runs that need no user (/q, /qn, /qb, /quiet or /passive) are modelled."""
+    """Simulate msiexec.exe. Only unattended runs (/q, /qn, /qb, /quiet or /passive) are modelled."""
     words = list(run.argv)
     action, target, log, quiet = "", "", "", False
     properties: dict[str, str] = {}
@@ -95,7 +95,7 @@ def _act(machine: Machine, action: str, target: str, properties: Mapping[str, st
 def _install(machine: Machine, path: str, package: InstallerPackage, properties: Mapping[str, str]) -> int:
     known = machine.registry.data(f"{UNINSTALL}\\{package.product_code}", "DisplayVersion")
     if known not in (None, package.version):
-        # A package with the code of an installed product, but a different content.
+        # A package with the code of an installed product, but with different contents.
         return OTHER_VERSION
     if package.exit_code not in (OK, REBOOT_REQUIRED):
         return package.exit_code

@@ -33,16 +33,16 @@ class InstallerPackage:
     """The contents of a package.
 
     Args:
-        programs: for the Windows path of each executable, the identity of the program.
-        texts: for the Windows path of each text file, its contents.
-        generated: for the Windows path of each text file that the package's custom actions write, its contents. These
-            files stay when the product is removed.
+        programs: the identities of the programs, by the Windows paths of their executables.
+        texts: the contents of the text files, by their Windows paths.
+        generated: the contents of the text files that the package's custom actions write, by their Windows paths.
+            These files stay when the product is removed.
         users: the local users that the package creates.
         system_property: a public property. If it has a value, the services run as LocalSystem, and `users` are not
             created.
         code: the ProductCode, if it is the same for all versions.
-        exit_code: what msiexec returns: 3010 if the installation needs a reboot, or an error, which changes nothing.
-        errors: lines of the log that explain an error.
+        exit_code: msiexec's exit code: 0; 3010 if a reboot is needed; or an error code if the installation must fail.
+        errors: the lines of the log that explain an error.
     """
 
     name: str
@@ -68,7 +68,7 @@ class InstallerPackage:
 
 
 def make(package: InstallerPackage) -> bytes:
-    """Return the file of a package. Equal packages always result in the same bytes."""
+    """Return the contents of a package file. Equal packages always result in the same bytes."""
     return MAGIC + b"\n" + _MARK + json.dumps(asdict(package), sort_keys=True).encode() + b"\n"
 
 

@@ -65,7 +65,7 @@ def get_capability(machine: Machine, bound: Bound) -> Iterable[object]:
     if patterns and any_match(patterns, _SERVER):
         state = Enumeration("Installed", 4) if _installed(machine) else Enumeration("NotPresent", 0)
         return [PSObject(f"{_NAMESPACE}.BasicCapabilityObject", {"Name": _SERVER, "State": state, "Online": True})]
-    raise NotModelled("Get-WindowsCapability of anything but OpenSSH.Server")
+    raise NotModelled("Get-WindowsCapability for anything but OpenSSH.Server")
 
 
 def add_capability(machine: Machine, bound: Bound) -> Iterable[object]:

@@ -67,7 +67,7 @@ class QueryError(Exception):
 
 
 def names(machine: Machine) -> list[str]:
-    """Return the names of the logs of a machine."""
+    """Return the names of a machine's logs."""
     of_containers = _OF_CONTAINERS if machine.services.get("hns") else ()
     of_defender = _OF_DEFENDER if machine.services.get("WinDefend") else ()
     return sorted(_ALWAYS + of_containers + of_defender, key=str.casefold)
@@ -121,7 +121,7 @@ def clear(machine: Machine, log: str) -> None:
 
 
 def file_size(found: list[Event]) -> int:
-    """Return the size in bytes of the file of a log with these events."""
+    """Return the size in bytes of a log file that contains these events."""
     content = sum(200 + 2 * len(event.message) for event in found)
     return _EMPTY + content // _CHUNK * _CHUNK
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What Windows Setup runs on a new machine: commands of the answer file's specialize pass, and SetupComplete.cmd.
+"""The commands that Windows Setup runs on a new machine: those of the specialize pass, and SetupComplete.cmd.
 
 https://learn.microsoft.com/windows-hardware/customize/desktop/unattend/microsoft-windows-deployment-runsynchronous and
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/add-a-custom-script-to-windows-setup
@@ -27,7 +27,7 @@ _MOST_RUNS = 3
 def run_synchronous(machine: Machine, answer_file: str) -> None:
     """Run the commands of an answer file as SYSTEM.
 
-    With WillReboot OnRequest, the exit code 1 asks for a reboot, and 2 for a reboot and another run. The reboot is not
+    With WillReboot OnRequest, the exit code 1 requests a reboot, and 2 a reboot and another run. The reboot is not
     modelled as such: a new name takes effect, as it does at the reboot at the end of the specialize pass.
     """
     blocks = re.findall(r"<RunSynchronousCommand\b.*?</RunSynchronousCommand>", answer_file, re.DOTALL)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Data that Windows creates once and sysprep does not remove, so that clones of a disk share it.
+r"""Data that Windows creates once and that sysprep does not remove. Clones of a disk therefore share it.
 
 - Remote Desktop's self-signed certificate, in the store `Remote Desktop`. If it is missing, Windows creates a new one
   at the next boot or connection: https://learn.microsoft.com/archive/blogs/askpfeplat/removing-self-signed-rdp-certificates.

@@ -33,7 +33,7 @@ _SMALLEST = 16 * GIGABYTE
 
 
 def unallocated(machine: Machine) -> int:
-    """Return the bytes of the first disk that belong to no partition."""
+    """Return the number of bytes of the first disk that belong to no partition."""
     configured = machine.settings.option("unallocated_gb", 0)
     total = int(float(configured) * GIGABYTE) if isinstance(configured, (int, float)) else 0
     return max(0, total - (machine.files.size() - machine.files.capacity))
@@ -149,7 +149,7 @@ def optimize_volume(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def write_volume_cache(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Write-VolumeCache, which has no visible effect, because the machine loses no files without power."""
+    """Simulate Write-VolumeCache, which has no visible effect, because the machine never loses written files."""
     _selected_drives(machine, bound, "Write-VolumeCache")
     return []
 

@@ -48,7 +48,7 @@ class Sealed:
 
 
 class _Log:
-    """setupact.log and setuperr.log of one run."""
+    """The logs setupact.log and setuperr.log of one run."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -179,7 +179,7 @@ def on_boot(machine: Machine) -> None:
 
 
 def _answer(machine: Machine, text: str) -> None:
-    """Apply the computer name (unless it is `*`) and the time zone in an answer file, in whatever pass they are."""
+    """Apply the computer name (unless it is `*`) and the time zone from any pass of an answer file."""
     name = re.search(r"<ComputerName>\s*([^<*]+?)\s*</ComputerName>", text)
     if name:
         machine.registry.set(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", name[1][:15].upper())

@@ -45,7 +45,7 @@ _CLASSES = {
 
 @dataclass
 class RegisteredTask:
-    """A registered task, whose parts are the CIM objects that it was registered with."""
+    """A registered task, whose parts are the CIM objects with which it was registered."""
 
     name: str
     path: str

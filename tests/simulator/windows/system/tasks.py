@@ -118,7 +118,7 @@ def get_task(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def unregister(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Unregister-ScheduledTask. Without -Confirm:$false, it fails because it asks for a confirmation."""
+    """Simulate Unregister-ScheduledTask. Without -Confirm:$false, it fails because it asks for confirmation."""
     found = _select(machine, bound)
     if "Confirm" not in bound or bound.flag("Confirm"):
         raise CmdletError(
@@ -134,7 +134,7 @@ def unregister(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def start(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Start-ScheduledTask. It returns at once, and the task's actions run in a separate process."""
+    """Simulate Start-ScheduledTask. It returns immediately, and the task's actions run in a separate process."""
     for task in _select(machine, bound):
         if task.state == "Disabled":
             message = "The task is disabled."

@@ -286,7 +286,7 @@ class TimeService:
     """The Windows Time service. It reads its configuration when it starts."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
-        """Start the service. The start does not synchronize the clock."""
+        """Start the service. This does not synchronize the clock."""
         _load(machine).last_sync = None
         return IdleService()
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The time zones of Windows, with their standard offsets from UTC in minutes.
+"""Windows' time zones, with their standard offsets from UTC in minutes.
 
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/default-time-zones
 """

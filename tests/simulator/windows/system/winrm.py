@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The settings of WinRM: listeners and authentication, for the WSMan cmdlets and winrm's resource URIs.
+"""The settings of WinRM: listeners and authentication, for the WSMan cmdlets and WinRM's resource URIs.
 
 https://learn.microsoft.com/powershell/module/microsoft.wsman.management/set-wsmaninstance. Defaults:
 https://learn.microsoft.com/windows/win32/winrm/installation-and-configuration-for-windows-remote-management.
@@ -49,7 +49,7 @@ def _texts(value: object) -> dict[str, str]:
 
 
 def _transport(bound: Bound) -> str:
-    """Return the transport (HTTP or HTTPS) of the listener that the selectors name, which need not exist.
+    """Return the transport (HTTP or HTTPS) in the selectors of a listener. The listener need not exist.
 
     Raises:
         CmdletError: the selectors are invalid.
@@ -137,7 +137,7 @@ def _set_listener(machine: Machine, bound: Bound) -> Iterable[object]:
         raise _missing(bound)
     values = {key.casefold(): value for key, value in _texts(bound.get("ValueSet")).items()}
     if set(values) != {"certificatethumbprint"} or transport != "HTTPS":
-        raise NotModelled(f"changing {', '.join(sorted(values))} of the listener for {transport}")
+        raise NotModelled(f"changing {', '.join(sorted(values))} of the {transport} listener")
     mark = values["certificatethumbprint"].replace(" ", "").upper()
     if not certificate_store.contains(machine, "My", mark):
         raise _error("The certificate specified by the thumbprint was not found on the local machine.", bound)

@@ -22,7 +22,7 @@ _LONG_VALUES = ("file", "directory", "strip-components", "exclude", "include", "
 
 
 class TarUsageError(Exception):
-    """An invalid command line. The text is the message, which bsdtar prints after `tar: `; empty if there is none.
+    """An invalid command line. The text is the message that bsdtar prints after `tar: `; empty if there is none.
 
     Args:
         usage: whether bsdtar also prints its usage.

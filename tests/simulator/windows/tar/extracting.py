@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Extracting: what bsdtar rejects, and how it writes files to disk."""
+"""Extracting archives: the entries that bsdtar rejects, and how it writes files to disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from simulator.windows.tar.reading import ArchiveEntry
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-# Characters that Windows does not allow in names. bsdtar replaces them by _.
+# Characters that Windows does not allow in names. bsdtar replaces them with _.
 _FORBIDDEN = re.compile(r'[:*?"<>|]')
 _CHUNK = 1 << 20
 
@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 class Extractor:
-    """Extracts entries to one folder of the node."""
+    """The extraction of entries to a folder on the node."""
 
     def __init__(self, machine: Machine, run: Invocation, arguments: TarArguments, folder: str) -> None:
         self._machine = machine

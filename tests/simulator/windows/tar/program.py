@@ -38,7 +38,7 @@ _LETTERS = {"folder": "d", "link": "l", "hard link": "h", "file": "-"}
 
 
 class _FatalError(Exception):
-    """An error that stops bsdtar. The text is the message, which bsdtar prints after `tar: `."""
+    """An error that stops bsdtar. The text is the message that bsdtar prints after `tar: `."""
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:

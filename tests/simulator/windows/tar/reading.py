@@ -82,7 +82,7 @@ def _zip_items(archive: zipfile.ZipFile) -> Iterator[Item]:
 
 
 def selects(pattern: str, name: str, *, anchored: bool = True) -> bool:
-    """Return whether a pattern selects an entry, like libarchive's archive_pathmatch.
+    """Return whether a pattern selects an entry, as libarchive's archive_pathmatch does.
 
     A pattern matches a whole path or a folder above it. A leading `./` in the pattern or the name is ignored, and `*`
     also matches `/`. An exclusion (not `anchored`) also matches if it matches the rest of the path after any folder.

@@ -65,7 +65,7 @@ class ComponentStore:
     def __deepcopy__(self, memo: dict[int, object]) -> ComponentStore:
         """Return a copy for a machine that is deployed from this one's disk.
 
-        It has a new lock: locks cannot be copied.
+        It has a new lock, because locks cannot be copied.
         """
         entries, downloaded = copy.deepcopy(self.entries, memo), set(self.downloaded)
         return ComponentStore(entries, downloaded, self.working, self.committing, self.filled)
@@ -151,7 +151,7 @@ def retire(store: ComponentStore, update: Update) -> None:
 
 
 def take_in(machine: Machine, update: Update, client: Client) -> StoredUpdate:
-    """Add an update to the store as installed, or as pending until a reboot, and with it its servicing stack.
+    """Add an update, and the servicing stack that it contains, to the store as installed or as pending until a reboot.
 
     Returns:
         The entry of the update.
@@ -217,7 +217,7 @@ def mark_pending(machine: Machine, client: Client) -> None:
 
 
 def configure_installer(machine: Machine, *, automatic: bool) -> None:
-    """Let TrustedInstaller start at boot while something is pending, and otherwise on demand."""
+    """Make TrustedInstaller start at boot while something is pending, and otherwise on demand."""
     service = machine.services.get(TRUSTED_INSTALLER)
     if service is not None and service.start in (_AUTOMATIC, _DEMAND):
         machine.services.configure(TRUSTED_INSTALLER, Start=_AUTOMATIC if automatic else _DEMAND)
@@ -229,9 +229,9 @@ def pending(machine: Machine) -> list[StoredUpdate]:
 
 
 def note(machine: Machine, number: int, update: Update, client: Client, hresult: int = 0) -> None:
-    """Write an event of Windows Update to the System log, if the client is Windows Update or WUSA.
+    """Write a Windows Update event to the System log, if the client is Windows Update or WUSA.
 
-    Its id is 43 (installation started), 19 (installed) or 20 (failed).
+    The event id is 43 (installation started), 19 (installed) or 20 (failed).
 
     https://learn.microsoft.com/troubleshoot/windows-client/installing-updates-features-roles/
     """

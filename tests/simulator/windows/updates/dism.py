@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""dism.exe /Online: packages, features, /Cleanup-Image. Unlike wusa.exe, it works in a network logon.
+"""dism.exe /Online: packages, features, /Cleanup-Image. Unlike wusa.exe, it works in a network logon session.
 
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/dism-operating-system-package-servicing-command-line-options
 """

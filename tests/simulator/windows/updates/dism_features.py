@@ -35,7 +35,7 @@ def change(machine: Machine, name: str, *, enable: bool, parents: bool) -> tuple
     """Enable or disable a feature.
 
     Args:
-        parents: whether to also enable the features that contain it (/All).
+        parents: whether to also enable the features that contain this one (/All).
 
     Returns:
         An HRESULT (0 for success), and whether a restart is needed.

@@ -122,7 +122,7 @@ def _articles_in_folder(machine: Machine, path: str) -> tuple[str, ...]:
 
 
 def release_type(entry: StoredUpdate) -> str:
-    """Return the name of the release type of an update in the store."""
+    """Return the name of a stored update's release type."""
     return "SecurityUpdate" if entry.update.category == "Security Updates" else "Update"
 
 
@@ -132,7 +132,7 @@ def get_package(machine: Machine, bound: Bound) -> Iterable[object]:
     The name of a cumulative update contains its build instead of its article.
     """
     if "Path" in bound or "PackagePath" in bound:
-        raise NotModelled("Get-WindowsPackage of an image or a file")
+        raise NotModelled("Get-WindowsPackage for an image or a file")
     for entry in store_of(machine).entries.values():
         name = entry.update.package
         if not name or (bound.get("PackageName") and not any_match(bound.texts("PackageName"), name)):
@@ -154,7 +154,7 @@ def get_package(machine: Machine, bound: Bound) -> Iterable[object]:
 def add_package(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Add-WindowsPackage -Online, for a file or all packages in a folder."""
     if "Path" in bound:
-        raise NotModelled("Add-WindowsPackage of an image")
+        raise NotModelled("Add-WindowsPackage for an image")
     path = bound.text("PackagePath")
     outcomes = []
     for file in files_of(machine, path):

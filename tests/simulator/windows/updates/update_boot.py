@@ -83,7 +83,7 @@ def _go_on(machine: Machine, store: ComponentStore) -> bool:
 def _complete(machine: Machine, store: ComponentStore, entry: StoredUpdate) -> bool:
     """Do the part of a pending update that belongs to this boot.
 
-    Return False if the machine goes down before the end.
+    Return whether this is finished; False if the machine goes down before the end.
     """
     kb = entry.update.kb
     if store.committing == kb:
@@ -129,7 +129,7 @@ def _settle(machine: Machine, process: Process) -> None:
 
 
 def unloaded(machine: Machine) -> list[StoredUpdate]:
-    """Return the installed updates whose files Windows has not loaded."""
+    """Return the installed updates whose files Windows does not load, because test signing is off."""
     if boot_configuration.is_active(machine, "testsigning"):
         return []
     installed = component_store.store_of(machine).entries.values()

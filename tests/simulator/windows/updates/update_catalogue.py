@@ -23,7 +23,7 @@ _MB_OF_A_CUMULATIVE_UPDATE = 700
 
 @dataclass(frozen=True)
 class Update:
-    """An update.
+    """A Windows update.
 
     Args:
         kb: the KB article, such as `KB5048654`.
@@ -35,14 +35,14 @@ class Update:
         ubr: for a cumulative update, the fourth part of Windows' version after its installation; otherwise 0.
         needs_ubr: the minimum UBR that the update requires.
         chain, rank: an update supersedes all updates in the same chain that have a lower rank.
-        supersedes: the articles of further updates that it supersedes.
-        reboots: the number of reboots until it is installed: 0, 1 or 2.
-        hot_fix: the article that Get-HotFix shows for it; empty if it is not shown.
-        package: the name in the component store; empty if it is not in the store.
+        supersedes: the articles of further updates that the update supersedes.
+        reboots: the number of reboots until the update is installed: 0, 1 or 2.
+        hot_fix: the article that Get-HotFix shows for the update; empty if the update is not shown.
+        package: the name in the component store; empty if the update is never in the store.
         checkpoints: checkpoint updates (article, UBR) that must already be installed, or be in the same folder as its
             file.
         seconds: the duration of the installation in Windows' time; None for the machine's setting.
-        disk_mb: the free space that it needs, in MB.
+        disk_mb: the free space that the installation needs, in MB.
         exit_code: the exit code of the update's .exe, if it is neither 0 nor 3010.
         test_signed: whether its files have a test signature, so that Windows loads them only with test signing.
     """
@@ -102,16 +102,18 @@ class Update:
 
 
 def read(document: Mapping[str, Any]) -> Update:
-    """Read an update from JSON data, e.g. of a fleet file.
+    """Read an update from JSON data, for example from a fleet file.
 
     Raises:
         ValueError: a key is unknown, or the article is missing or malformed.
     """
     known = {field.name for field in fields(Update)}
     if unknown := document.keys() - known:
-        raise ValueError(f"unknown keys: {', '.join(sorted(unknown))}; keys of an update: {', '.join(sorted(known))}")
+        raise ValueError(
+            f"expected {', '.join(sorted(known))} of an update, got unknown keys: {', '.join(sorted(unknown))}"
+        )
     if not re.fullmatch(r"KB\d+", str(document.get("kb", ""))):
-        raise ValueError(f"expected an article such as KB5048654 for kb of an update, got {dict(document)!r}")
+        raise ValueError(f"expected an article such as KB5048654 for the key kb of an update, got {dict(document)!r}")
     values = dict(document)
     for name in ("builds", "supersedes"):
         if name in values:

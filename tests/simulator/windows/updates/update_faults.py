@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults of updates: a list in the setting `update_faults` of a node, or single faults by POST /simulator/faults.
+"""Faults of updates: a list in the setting `update_faults` of a node, or single faults from POST /simulator/faults.
 
 {"kind": "update_fails", "kb": KB | "*", "hresult": "0x800f0922", "at": "download" | "install" | "boot", "times": 1}
 {"kind": "update_slow", "kb": KB | "*", "seconds": 600}   seconds of Windows' time, scaled by time_scale
@@ -9,7 +9,7 @@
 {"kind": "update_reboot_loop", "kb": KB | "*", "boots": 2}   the machine reboots by itself this many times
 {"kind": "update_faults_clear"}
 
-With null as `times` or `boots`, the fault lasts until it is cleared. `update_slow` always does.
+With null as `times` or `boots`, the fault lasts until it is cleared. `update_slow` always lasts until then.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class UpdateFaults:
 
 
 def faults_of(machine: Machine) -> UpdateFaults:
-    """Return the machine's faults. Raise ValueError if `update_faults` of the fleet file is invalid."""
+    """Return the machine's faults. Raise ValueError if `update_faults` in the fleet file is invalid."""
     found = machine.part(UpdateFaults)
     if not found.filled:
         found.filled = True
@@ -71,19 +71,21 @@ def read(document: Mapping[str, Any]) -> UpdateFault:
     """Read a fault from JSON data.
 
     Raises:
-        ValueError: the data is invalid. The message contains the reason.
+        ValueError: the data is invalid.
     """
     kind = str(document.get("kind"))
     if kind not in _KEYS:
-        raise ValueError(f"expected one of the kinds of faults {', '.join(_KEYS)}, got {kind}")
+        raise ValueError(f"expected one of the fault kinds {', '.join(_KEYS)}, got {kind}")
     if unknown := document.keys() - _KEYS[kind] - {"kind"}:
-        raise ValueError(f"{kind}: unknown keys: {', '.join(sorted(unknown))}; known: {', '.join(sorted(_KEYS[kind]))}")
+        raise ValueError(
+            f"{kind}: expected {', '.join(sorted(_KEYS[kind]))}, got unknown keys: {', '.join(sorted(unknown))}"
+        )
     at, action = str(document.get("at", "install")), str(document.get("action", "power_reset"))
     phases = [phase for phase in _PHASES if kind != "update_cut" or phase != "download"]
     if at not in phases:
-        raise ValueError(f"{kind}: expected one of {', '.join(phases)} for at, got {at}")
+        raise ValueError(f"{kind}: expected one of {', '.join(phases)} for the key at, got {at}")
     if action not in _ACTIONS:
-        raise ValueError(f"{kind}: expected one of {', '.join(_ACTIONS)} for action, got {action}")
+        raise ValueError(f"{kind}: expected one of {', '.join(_ACTIONS)} for the key action, got {action}")
     count = document.get("times", 1) if kind == "update_fails" else document.get("boots", 1)
     left = None if kind == "update_slow" or count is None else int(count)
     return UpdateFault(
@@ -120,7 +122,7 @@ def take(machine: Machine, kind: str, kb: str, at: str = "") -> UpdateFault | No
 
 
 def strike(machine: Machine, fault: UpdateFault) -> None:
-    """Cut the power or the link. The power is cut in a separate thread, so that the caller does not wait."""
+    """Cut the power or the link. The power is cut in a separate thread, so the caller does not have to wait."""
     if fault.action == "link":
         machine.network.drop_link(fault.seconds)
         return

@@ -82,8 +82,8 @@ def install(
     """Install an applicable update, and wait until TiWorker has finished.
 
     Args:
-        stop: set when the calling process ends. This ends the wait, while TiWorker continues.
-        progress: called with every new percentage.
+        stop: an event that is set when the calling process ends. This ends the wait, while TiWorker continues.
+        progress: a function that is called with every new percentage.
 
     Raises:
         ProcessEndedError: `stop` was set, or the machine went down.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files of updates (.msu, .cab, .exe). A file describes its contents, and every change after its head is detected.
+"""Update files (.msu, .cab, .exe). A file describes its contents, and every change after its head is detected.
 
 Like real files, simulated files begin with `MSCF` (a cabinet), `MSWIM` (an .msu for newer builds) or `MZ` (an .exe). A
 line `SIMULATED-UPDATE {…}` follows, with the update, its signer and the hash of the rest of the file.
@@ -73,7 +73,7 @@ SIGNERS: Mapping[str, UpdateSigner] = {
 
 @dataclass(frozen=True)
 class UpdatePackage:
-    """The contents of a file: an update and its signer (None if the file is not signed)."""
+    """The contents of an update file: an update and its signer (None if the file is not signed)."""
 
     update: Update
     container: Container
@@ -83,7 +83,7 @@ class UpdatePackage:
 def make(
     update: Update, container: Container = "msu", signer: str | None = "microsoft", size: int = 0, version: str = "1.0"
 ) -> bytes:
-    """Return the contents of a file.
+    """Return the contents of an update file.
 
     Args:
         update: the update, which need not be in the catalogue.
@@ -116,7 +116,7 @@ def _head(update: Update, container: Container, version: str) -> bytes:
 
 
 def parse(data: bytes) -> UpdatePackage:
-    """Parse the contents of a file.
+    """Parse the contents of an update file.
 
     Raises:
         NotAPackageError: the file is not an update.

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The background process of `ansible.windows.win_updates`.
 
-It searches, downloads and installs, and reports its progress through a named pipe. A scheduled task starts the process,
-so the process outlives the shell of the module, but not a reboot.
+It searches for, downloads and installs updates, and reports its progress through a named pipe. A scheduled task starts
+the process, so the process outlives the shell of the module, but not a reboot.
 
 Its messages have the form of win_updates.ps1 (ansible.windows 3): lines {task, result}. The last one is `exit`, which
 is repeated until the session is cancelled.
@@ -94,7 +94,7 @@ class UpdateSessions:
     by_pipe: dict[str, UpdateSession] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, object]) -> UpdateSessions:
-        """Return no sessions: a machine that is deployed from this one's disk has none."""
+        """Return an empty collection, because a machine that is deployed from this one's disk has no sessions."""
         return UpdateSessions()
 
 
@@ -285,7 +285,7 @@ class Work:
 
 
 class _FailedError(Exception):
-    """An error with which the session ends. The text is the reason."""
+    """An error that ends the session. Its text is the reason."""
 
 
 def _result(update: Update, hresult: int) -> dict[str, Any]:

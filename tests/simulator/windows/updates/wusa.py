@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """wusa.exe, and update installers that are .exe files.
 
-https://support.microsoft.com/help/934307 (wusa's arguments). wusa.exe does not work in a network logon: "WUSA returns
-0x5 ERROR_ACCESS_DENIED when deploying .msu files through WinRM and Windows Remote Shell" (Microsoft's sus team, quoted
-in jberezanski/ChocolateyPackages#69). It needs the service wuauserv (if the service is disabled, the exit code is
-1058).
+https://support.microsoft.com/help/934307 (wusa's arguments). wusa.exe does not work in a network logon session: "WUSA
+returns 0x5 ERROR_ACCESS_DENIED when deploying .msu files through WinRM and Windows Remote Shell" (Microsoft's sus
+team, quoted in jberezanski/ChocolateyPackages#69). It needs the service wuauserv (if the service is disabled, the exit
+code is 1058).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def exit_code(hresult: int) -> int:
 
 
 def is_network_logon(run: Invocation) -> bool:
-    """Return whether a program runs in a network logon of WinRM, and not as SYSTEM, in a task or with become."""
+    """Return whether a program runs in a WinRM network logon session, and not as SYSTEM, in a task or with become."""
     short = run.user.rsplit("\\", 1)[-1].casefold()
     return short not in ("system", "localsystem") and run.logon != "batch"
 
@@ -75,7 +75,7 @@ def _end(machine: Machine, options: Collection[str], *, reboot: bool) -> Program
 
 
 def _wait_for_a_user(run: Invocation) -> ProgramResult:
-    """Wait for the end of the process, like a window that waits for a user, and then raise ProcessEndedError."""
+    """Wait for the end of the process, as when a window waits for a user, and then raise ProcessEndedError."""
     run.stop.wait()
     raise ProcessEndedError
 

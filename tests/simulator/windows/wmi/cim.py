@@ -66,7 +66,7 @@ def _find(machine: Machine, bound: Bound) -> list[PSObject]:
 
 
 def _only(item: PSObject, names: tuple[str, ...]) -> PSObject:
-    """Return the object as -Property does: all properties that were not requested are null."""
+    """Return an object with null for all properties that were not requested, as -Property does."""
     if not names or "*" in names:
         return item
     requested = {name.casefold() for name in names}
@@ -87,7 +87,7 @@ def _key(item: PSObject) -> object:
 
 
 def _again(machine: Machine, item: PSObject) -> PSObject:
-    """Return the current state of a given instance, which is found by its key."""
+    """Return the current state of a given instance. Its key identifies the instance."""
     now = CLASSES[_class(class_of(item))](machine)
     found = next((other for other in now if _key(other) == _key(item)), None)
     if found is None:

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The modelled CIM classes: those of root/cimv2, and Win32_DeviceGuard.
 
-Source: https://learn.microsoft.com/windows/win32/cimwin32prov/win32-provider. Properties have the same units (for
-example, Win32_OperatingSystem has memory sizes in KB).
+Source: https://learn.microsoft.com/windows/win32/cimwin32prov/win32-provider. Properties have the units that
+Microsoft documents (for example, memory sizes in Win32_OperatingSystem are in KB).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _AUTOMATIC = "?:\\pagefile.sys"
 
 @dataclass(frozen=True)
 class PageFile:
-    """A page file with sizes in MB. If both are 0, the system manages the size."""
+    """A page file with sizes in MB. If both are 0, Windows manages the size."""
 
     path: str
     initial: int = 0
@@ -62,13 +62,13 @@ def active(machine: Machine) -> list[PageFile]:
 
 
 def configure(machine: Machine, files: list[PageFile]) -> None:
-    """Configure the page files from the next boot on."""
+    """Configure the page files that Windows uses from the next boot on."""
     entries: list[object] = [f"{file.path} {file.initial} {file.maximum}" for file in files]
     machine.registry.set(KEY, "PagingFiles", entries, "MultiString")
 
 
 def make_automatic(machine: Machine, automatic: bool) -> None:
-    """Enable or disable automatic management. If it is disabled, the page files in use stay configured."""
+    """Enable or disable automatic management. When it is disabled, the page files in use become the configured ones."""
     if automatic:
         machine.registry.set(KEY, "PagingFiles", [_AUTOMATIC], "MultiString")
     elif is_automatic(machine):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Loops and switch."""
+"""Running loops and `switch` statements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Loops:
-    """Runs loops for an interpreter."""
+    """The part of an interpreter that runs loops and `switch` statements."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._run = interpreter
@@ -79,7 +79,7 @@ class Loops:
         if node.file:
             path = self._run.session.absolute(to_text(value))
             if not self._run.session.machine.files.is_file(path):
-                raise NotModelled("switch -File with a file that does not exist")
+                raise NotModelled("`switch -File` with a file that does not exist")
             return list(self._run.session.machine.files.read_text(path).splitlines())
         if value is EMPTY:
             return []

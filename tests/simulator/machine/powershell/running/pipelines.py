@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running pipelines. Each object passes through all commands before the next one, unless a command needs all input."""
+"""Running pipelines. Objects pass through all commands one by one, unless a command needs all of its input first."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PipelineStage(Protocol):
 
 
 class Redirected:
-    """A command with its own streams, some of which may be redirected. All commands that it runs also get them."""
+    """A command with its own streams, some of which may be redirected. The commands that it runs get them too."""
 
     def __init__(self, run: Interpreter, stage: PipelineStage, sinks: Sinks, close: Callable[[], None]) -> None:
         self._run = run
@@ -81,7 +81,7 @@ class Redirected:
 
     @contextmanager
     def _own(self) -> Iterator[None]:
-        """Run the `with` block with the streams of the command."""
+        """Run the `with` block with the command's streams."""
         before = self._run.sinks
         try:
             with self._run.within(sinks=self._sinks):
@@ -90,7 +90,7 @@ class Redirected:
             # It is not known where PowerShell sends this error.
             if before.error is not self._sinks.error and not error.ends_script and not self._run.try_depth:
                 raise NotModelled(
-                    "an error that ends its statement, of a command whose errors are redirected"
+                    "a statement-terminating error from a command whose error stream is redirected"
                 ) from None
             raise
 
@@ -101,14 +101,14 @@ class Redirected:
 
 
 class PipelineRunner:
-    """Runs pipelines for an interpreter."""
+    """The part of an interpreter that runs pipelines."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._run = interpreter
         self._progress: list[PipelineProgress] = []
 
     def non_terminating(self, error: CmdletError, action: str = "") -> None:
-        """Raise a non-terminating error if the error action is Stop; otherwise, write it unless the action is quiet."""
+        """Raise a non-terminating error if the action is Stop, or write it unless it is Ignore or SilentlyContinue."""
         run = self._run
         self.mark_failed()
         action = action or run.preference("ErrorActionPreference")
@@ -130,7 +130,7 @@ class PipelineRunner:
         """Run a pipeline.
 
         Raises:
-            CmdletError: a terminating error.
+            CmdletError: a terminating error occurred.
         """
         run = self._run
         first = node.elements[0]
@@ -286,7 +286,7 @@ class PipelineRunner:
 
 
 class _Marking:
-    """Makes `mark_failed` record failures for a pipeline, while one of the pipeline's commands runs."""
+    """A context manager in which `mark_failed` records failures for the given pipeline."""
 
     def __init__(self, stack: list[PipelineProgress], progress: PipelineProgress) -> None:
         self._stack = stack

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Rejecting a script before it has any effect, if its text contains syntax or commands that are not modelled.
 
-The check covers only what certainly runs: the script's own statements up to the first `exit`, `return`, `throw`,
+The check covers only what is certain to run: the script's own statements up to the first `exit`, `return`, `throw`,
 `break` or `continue`, without conditions, loops, `try`, functions and the operands of binary operators. Everything else
 is rejected when it is reached.
 """
@@ -56,7 +56,7 @@ def check(machine: Machine, statements: Sequence[SyntaxNode], known: set[str]) -
 
 
 def _parts(node: SyntaxNode) -> Iterator[SyntaxNode]:
-    """Yield a syntax node and the nodes in it that certainly run.
+    """Yield a syntax node and the nodes in it that are certain to run.
 
     Nodes that might not run, such as those in script blocks and conditions, are left out.
     """

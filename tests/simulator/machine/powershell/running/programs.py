@@ -33,7 +33,7 @@ class ProgramStage:
         self._given: list[object] = []
 
     def begin(self) -> None:
-        """Check whether a program that is given without a path exists."""
+        """Raise an error if a program that is given without a path does not exist."""
         session = self._run.session
         if session.machine.programs.locate(self._name, session.environment) is None and "\\" not in self._name:
             if is_unmodelled(self._name):
@@ -70,7 +70,7 @@ class ProgramStage:
 
 
 class ModelledScript:
-    """A script file whose effects a layer models, because the interpreter does not support what the script uses."""
+    """A script file whose effects a layer models, because the interpreter does not support all of its code."""
 
     def __init__(self, run: Interpreter, name: str, modelled: ModelledFile, emit: Emit) -> None:
         self._path = run.session.absolute(name)

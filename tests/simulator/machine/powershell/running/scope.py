@@ -44,7 +44,7 @@ _NAMESPACES = ("global", "script", "local", "private", "variable")
 
 @dataclass
 class FunctionInfo:
-    """A function or filter: its name with its own capitalization, and its block."""
+    """A function or filter: its name as capitalized in its definition, and its script block."""
 
     name: str
     block: Block
@@ -150,7 +150,7 @@ class VisibleVariables:
     def raw(self, name: str) -> object:
         """Return a variable's value.
 
-        It is EMPTY if the output of a command that returned nothing was assigned to it.
+        The value is EMPTY if the output of a command that returned nothing was assigned to the variable.
         """
         space, lower = self._place(name)
         if space == "env":
@@ -180,7 +180,7 @@ class VisibleVariables:
         return known or lower in ("null", "?") or self._automatic(lower) is not None
 
     def set(self, name: str, value: object, *, kind: str | None = None) -> None:
-        """Set a variable in the given or the current scope. `kind` is the type of this and all later values."""
+        """Set a variable in the given or the current scope. The variable's values are converted to the type `kind`."""
         space, lower = self._place(name)
         if space == "env":
             self._set_environment(name.partition(":")[2], value)
@@ -234,7 +234,7 @@ class VisibleVariables:
         return None
 
     def define(self, name: str, block: Block, *, is_filter: bool) -> None:
-        """Define a function in the current scope, or in the scope that its name contains."""
+        """Define a function in the current scope, or in the scope that precedes the colon in its name."""
         space, lower = self._place(name)
         bare = name.rpartition(":")[2]
         self._chain(space)[0].functions[lower] = FunctionInfo(bare, block, is_filter)
@@ -304,7 +304,7 @@ class VisibleVariables:
         def full_path(text: object) -> str:
             path = to_text(text)
             if path.startswith("~") or "::" in path or (":" in path and path[1:2] != ":"):
-                raise NotModelled(f"the provider's path of {path}")
+                raise NotModelled(f"the provider path of {path}")
             return normalise(self.session.absolute(path))
 
         prefix = "System.Management.Automation."

@@ -31,7 +31,7 @@ _REMAINING = {"Write-Host": "Object", "Write-Output": "InputObject", "Get-Comman
 
 
 class TerminatingError(CmdletError):
-    """A cmdlet's error that ends its statement."""
+    """A statement-terminating error of a cmdlet."""
 
 
 class ScriptBound(Bound):
@@ -87,7 +87,7 @@ class CmdletStage:
         check(self.description.command, self.values)
 
     def _arranged(self, named: dict[str, object], positional: list[object]) -> tuple[dict[str, object], list[object]]:
-        """Return the arguments, after assigning unnamed arguments for which the contract describes no position."""
+        """Return the named and the unnamed arguments. Those without a position in the contract become named ones."""
         command = self.description.command
         rest = _REMAINING.get(command)
         if rest is not None and positional:
@@ -107,7 +107,7 @@ class CmdletStage:
         self.given.append(item)
 
     def action(self, parameter: str, preference: str) -> str:
-        """Return the action for a stream: the value of the call's own parameter, or of the preference variable."""
+        """Return the action for a stream: the value of the cmdlet's parameter, or else of the preference variable."""
         own = self.values.get(parameter)
         return str(own) if own is not None else self.run.preference(preference)
 
@@ -178,7 +178,7 @@ class ForEachStage(CmdletStage):
     """ForEach-Object, which runs its blocks in its caller's scope."""
 
     def begin(self) -> None:
-        """Bind the parameters, and run the begin block: the one in -Begin, or else the first of several blocks."""
+        """Bind the parameters, and run the begin block: that of -Begin, or else the first of several unnamed blocks."""
         self.bind()
         self._blocks = items(self.values.get("Process"))
         self._first, self._last = self.values.get("Begin"), self.values.get("End")

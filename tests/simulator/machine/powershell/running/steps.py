@@ -39,9 +39,8 @@ class PipelineStep:
 
     Args:
         named: values by the names that the caller used; PRESENT for a name without a value.
-        loose: the names that precede a value which might belong to the name, each with the value's position in
-            `positional`.
-        program_arguments: the arguments in the form that a program gets.
+        loose: the names followed by a value that might belong to them, each with the value's position in `positional`.
+        program_arguments: the arguments as a program gets them.
     """
 
     name: object
@@ -195,7 +194,7 @@ def is_function(name: str) -> bool:
 
 
 def rewritten(step: PipelineStep, name: str) -> tuple[PipelineStep, str]:
-    """Return the command and the name of the cmdlet that replaces a built-in function."""
+    """Return a built-in function's call as a call of the cmdlet that replaces it, and the cmdlet's name."""
     cmdlet, parameters = _FUNCTIONS[name.casefold()]
     return replace(step, named=[*step.named, *parameters.items()]), cmdlet
 

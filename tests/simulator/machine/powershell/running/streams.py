@@ -14,12 +14,12 @@ Emit = Callable[[object], None]
 
 @dataclass(frozen=True)
 class HostText:
-    """A text that was written directly to the console, for example by Write-Host or as a warning.
+    """Text that was written directly to the console, for example by Write-Host or as a warning.
 
     Args:
         newline: whether a line ending follows the text.
-        source: the cmdlet that wrote the text, if the text is a record of the information stream.
-        shown: whether the console shows the text. Some records of the information stream are stored but not shown.
+        source: the cmdlet that wrote the text, if the text is an information record.
+        shown: whether the console shows the text. Some information records are stored but not shown.
     """
 
     text: str
@@ -93,7 +93,7 @@ def _record(kind: str, text: str) -> PSObject:
 
 
 def native_record(line: str) -> object:
-    """Return the object into which PowerShell converts a line of a program's standard error."""
+    """Return the object to which PowerShell converts a line of a program's standard error."""
     kind = "System.Management.Automation.RemoteException"
     return error_record(CmdletError("NotSpecified", "NativeCommandError", line, kind))
 
@@ -104,7 +104,7 @@ def _lines(text: str, emit: Emit) -> None:
 
 
 def _into(stream: str, emit: Emit) -> dict[str, Callable[..., None]]:
-    """Return the sinks that pass a stream on as objects, by the names of their fields in Sinks."""
+    """Return the sinks that pass a stream's data on as objects, by the names of their fields in Sinks."""
     if stream == "2":
         return {
             "error": lambda error: emit(error_record(error)),

@@ -88,7 +88,7 @@ def _about(run: Interpreter, attribute: Attribute, item: object) -> str:
         return "" if same else f'The argument "{text}" does not belong to the set "{",".join(allowed)}".'
     if attribute.name == "validaterange":
         if len(given) != 2:
-            raise NotModelled("[ValidateRange()] without two limits")
+            raise NotModelled("[ValidateRange()] without exactly two limits")
         inside = compare(item, given[0]) >= 0 and compare(item, given[1]) <= 0
         return "" if inside else f"The {text} argument is out of the range."
     if attribute.name == "validatelength":

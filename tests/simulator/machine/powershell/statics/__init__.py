@@ -108,7 +108,7 @@ class Grid(PSObject):
             0 <= place < size for place, size in zip(key, self.sizes, strict=True)
         )
         if not inside:
-            raise NotModelled("an index outside of an array of several dimensions")
+            raise NotModelled("an index outside the bounds of a multidimensional array")
         return key
 
     def at(self, place: object) -> object:
@@ -132,7 +132,7 @@ def default_of(element: str) -> object:
 def _array(element: str, given: list[object]) -> object:
     sizes = [integer(item) for part in given for item in items(part)]
     if len(sizes) != 1:
-        raise NotModelled("a new array without exactly one length")
+        raise NotModelled(f"a new array with {len(sizes)} lengths instead of one")
     cells = [default_of(element)] * sizes[0]
     return cells if element == "System.Object" else TypedArray(cells, element)
 
@@ -188,7 +188,7 @@ def _created(type_name: str, full: str, given: list[object]) -> object:
     if names.is_exception(full) and len(given) <= 2 and all(isinstance(item, str) for item in given[:1]):
         message = to_text(given[0]) if given else f"Exception of type '{full}' was thrown."
         if not given and full != "System.Exception":
-            raise NotModelled(f"the message of a new {full}")
+            raise NotModelled(f"the default message of a new {full}")
         inside = given[1] if len(given) > 1 else None
         return exception(full, message, inside if isinstance(inside, PSObject) else None)
     return _of_values(type_name, full, given)

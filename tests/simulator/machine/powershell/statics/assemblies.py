@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Some of the assemblies that a process of Windows PowerShell 5.1 has loaded."""
+"""Some of the assemblies that a Windows PowerShell 5.1 process has loaded."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ASSEMBLIES = (
 
 
 def location(assembly: str) -> str:
-    """Return the path of an assembly of PowerShell."""
+    """Return the path of a PowerShell assembly."""
     return rf"{_GAC}\{assembly}\{_POWERSHELL}\{assembly}.dll"
 
 
 def loaded() -> list[object]:
-    """Return the assemblies as objects of .NET."""
+    """Return the loaded assemblies as .NET objects."""
     found: list[object] = []
     for name, path in (("mscorlib", rf"{RUNTIME}\mscorlib.dll"), *((each, location(each)) for each in ASSEMBLIES)):
         version = "4.0.0.0" if name == "mscorlib" else "3.0.0.0"

@@ -41,7 +41,7 @@ class FileStream(PSObject):
         self._note()
 
     def rest(self) -> bytes:
-        """Read the remaining bytes."""
+        """Read and return the remaining bytes."""
         self._usable("ComputeHash", 1)
         found = bytes(self._data[self._at :])
         self._at = len(self._data)
@@ -109,7 +109,7 @@ class FileStream(PSObject):
 
 
 class StreamReader(PSObject):
-    """Reads the text of a file, line by line or completely."""
+    """A reader of a file's text, line by line or completely."""
 
     def __init__(self, text: str) -> None:
         super().__init__("System.IO.StreamReader", {})
@@ -155,7 +155,7 @@ class StreamReader(PSObject):
 
 
 class HashAlgorithm(PSObject):
-    """A hash algorithm. It hashes a whole content at once or block by block."""
+    """A hash algorithm, which hashes data as a whole or block by block."""
 
     def __init__(self, name: str) -> None:
         kind = "CryptoServiceProvider" if name in ("sha1", "md5") else "Managed"
@@ -174,18 +174,18 @@ class HashAlgorithm(PSObject):
         return self.properties["Hash"]
 
     def ComputeHash(self, data: object) -> object:  # noqa: N802
-        """Return the hash of bytes, or of the rest of a stream."""
+        """Return the hash of bytes, or of the remaining bytes of a stream."""
         self._state = self._new()
         self._state.update(data.rest() if isinstance(data, FileStream) else octets(data))
         return self._finish()
 
     def TransformBlock(self, data: object, offset: object, count: object, *_: object) -> object:  # noqa: N802
-        """Add a block."""
+        """Hash a block, and return its length."""
         self._state.update(octets(data)[integer(offset) : integer(offset) + integer(count)])
         return integer(count)
 
     def TransformFinalBlock(self, data: object, offset: object, count: object) -> object:  # noqa: N802
-        """Add the last block, and compute `Hash`."""
+        """Hash the last block, set `Hash`, and return the block."""
         block = octets(data)[integer(offset) : integer(offset) + integer(count)]
         self._state.update(block)
         self._finish()
@@ -206,7 +206,7 @@ class MissingFile(PSObject):
     def find(self, name: str) -> str | None:
         """Return a property's name; None if it does not exist. Raise NotModelled for a member that needs the file."""
         if name.casefold() in ("length", "lastwritetime", "creationtime", "attributes", "mode", "openread"):
-            raise NotModelled(f"{name} of a file that does not exist")
+            raise NotModelled(f"the member {name} of the FileInfo of a file that does not exist")
         return super().find(name)
 
 
@@ -218,7 +218,7 @@ def file_info(session: Session, path: str) -> PSObject:
     full = ntpath.normpath(session.absolute(path))
     files = session.machine.files
     if files.is_directory(full):
-        raise NotModelled("a FileInfo of a folder")
+        raise NotModelled("a FileInfo for a folder")
     if files.is_file(full):
         found = item(session.machine, ProviderItem("FileSystem", full))
         found.properties["OpenRead"] = lambda: FileStream(session, full, files.read_bytes(full), writable=False)
@@ -231,7 +231,7 @@ def file_info(session: Session, path: str) -> PSObject:
 
 
 def temporary_file(session: Session) -> str:
-    """Create an empty file in the folder for temporary files, like Path.GetTempFileName."""
+    """Create an empty file in the folder for temporary files, as Path.GetTempFileName does."""
     folder = session.variable("TEMP") or "C:\\Windows\\TEMP"
     files = session.machine.files
     while files.exists(path := f"{folder}\\tmp{uuid.uuid4().hex[:4].upper()}.tmp"):
@@ -241,5 +241,5 @@ def temporary_file(session: Session) -> str:
 
 
 def reader(session: Session, path: str) -> StreamReader:
-    """Return a reader of a file's text."""
+    """Return a StreamReader for a file."""
     return StreamReader(session.machine.files.read_text(path))

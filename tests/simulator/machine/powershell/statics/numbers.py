@@ -33,7 +33,7 @@ def _round(value: object, *more: object) -> object:
         else:
             places = integer(given)
     if not isinstance(found, (int, float)):
-        raise NotModelled("[math]::Round of a Decimal")
+        raise NotModelled("[math]::Round() with a Decimal")
     return (half_away if away else half_even)(float(found), places)
 
 
@@ -41,7 +41,7 @@ def _whole(work: Callable[[float], float]) -> Function:
     def compute(value: object) -> object:
         found = number(value)
         if not isinstance(found, (int, float)):
-            raise NotModelled("a method of Math with a Decimal")
+            raise NotModelled("a [math] method with a Decimal")
         return float(work(float(found))) if math.isfinite(found) else found
 
     return compute
@@ -141,14 +141,14 @@ def _from_base64(text: object) -> object:
 
 
 def octets(value: object) -> bytes:
-    """Return a value as bytes.
+    """Convert a value to bytes.
 
     Raises:
         NotModelled: the value is neither bytes nor a list of numbers from 0 to 255.
     """
     found = to_bytes(value)
     if found is None:
-        raise NotModelled(f"{net_type(value)} as bytes")
+        raise NotModelled(f"the conversion of {net_type(value)} to bytes")
     return found
 
 
@@ -167,7 +167,7 @@ CONVERT: Mapping[str, Static] = {
 def _parse(kind: str) -> Function:
     def parse(text: object, *base: object) -> object:
         if base:
-            raise NotModelled(f"[{kind}]::Parse() with a style")
+            raise NotModelled(f"[{kind}]::Parse() with a NumberStyles argument")
         try:
             if kind in INTEGERS and not to_text(text).strip().lstrip("+-").isdigit():
                 raise CmdletError("", "", "")

@@ -46,7 +46,7 @@ def _set_variable(session: Session, given: list[object]) -> object:
             session.machine.registry.set(ENVIRONMENT, name, to_text(value))
         return None
     if target == "user":
-        raise NotModelled("the environment of a user")
+        raise NotModelled("the environment variables of a user")
     session.environment[name] = to_text(value)
     return None
 
@@ -173,7 +173,7 @@ def open_file(session: Session, given: list[object]) -> object:
         NotModelled: the file is to be opened in a mode other than Open.
     """
     if len(given) > 1 and to_text(given[1]).casefold() != "open":
-        raise NotModelled("[IO.File]::Open() to write")
+        raise NotModelled("[IO.File]::Open() in a mode other than Open")
     path = _file(session, given, "Open" if len(given) > 1 else "OpenRead")
     return file_streams.FileStream(session, path, session.machine.files.read_bytes(path), writable=False)
 
@@ -321,11 +321,11 @@ def encoding(name: str) -> PSObject:
 
 
 def _console_error(session: Session) -> object:
-    """Return the writer of standard error, with its most used method."""
+    """Return the writer of standard error, with its method WriteLine only."""
 
     def write_line(text: object = "") -> None:
         if session.standard_error is None:
-            raise NotModelled("[Console]::Error outside a script")
+            raise NotModelled("[Console]::Error outside of a script")
         session.standard_error(f"{to_text(text)}\r\n")
 
     return PSObject("System.IO.TextWriter+SyncTextWriter", {"WriteLine": write_line})
@@ -374,7 +374,7 @@ ASSIGNABLE = (
 
 
 def tcp_client(given: list[object]) -> object:
-    """Test a TCP connection, and return a TcpClient that is shown as connected.
+    """Check that a TCP connection can be opened, and return a TcpClient whose property Connected is true.
 
     Raises:
         CmdletError: the connection fails.
@@ -390,5 +390,5 @@ def tcp_client(given: list[object]) -> object:
 
 
 def hasher(name: str) -> object:
-    """Return a hash algorithm."""
+    """Return the hash algorithm with the given name."""
     return file_streams.HashAlgorithm(name)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Static members of types that do not access the machine, such as String, Array, Regex, DateTime, Guid and Enum."""
+"""Static members that do not access the machine, of types such as String, Array, Regex, DateTime, Guid and Enum."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from simulator.machine.powershell.types.text import format_text
 
 def _join(mark: object, *parts: object) -> object:
     if len(parts) == 3 and isinstance(parts[0], list) and isinstance(parts[1], int):
-        raise NotModelled("[string]::Join with a range")
+        raise NotModelled("[string]::Join() with a start index")
     found = [item for part in parts for item in (part if isinstance(part, list) else [part])]
     return to_text(mark).join(to_text(item) for item in found)
 
@@ -34,7 +34,7 @@ def _join(mark: object, *parts: object) -> object:
 def _compare(left: object, right: object, *how: object) -> object:
     if how and not isinstance(how[0], bool):
         if not to_text(how[0]).casefold().endswith("ignorecase"):
-            raise NotModelled("[string]::Compare with these arguments")
+            raise NotModelled("[string]::Compare() with these arguments")
         return compare_texts(to_text(left), to_text(right))
     return compare_texts(to_text(left), to_text(right), sensitive=not (how and how[0]))
 
@@ -60,7 +60,7 @@ STRING: Mapping[str, Static] = {
 
 def _array(value: object) -> list[object]:
     if not isinstance(value, list):
-        raise NotModelled("a method of Array with a value that is not an array")
+        raise NotModelled("an [array] method with a value that is not an array")
     return value
 
 
@@ -88,7 +88,7 @@ def _flags(options: tuple[object, ...]) -> bool:
     """
     requested = {name.strip().casefold() for option in options for name in to_text(option).split(",")}
     if requested - {"ignorecase", "none"}:
-        raise NotModelled(f"the options {', '.join(sorted(requested))} of a regular expression")
+        raise NotModelled(f"a regular expression with the options {', '.join(sorted(requested))}")
     return "ignorecase" in requested
 
 
@@ -131,7 +131,7 @@ _DATE_CODES = {
 
 def _parse_exact(text: object, form: object, *culture: object) -> object:
     if isinstance(form, list):
-        raise NotModelled("ParseExact with several formats")
+        raise NotModelled("ParseExact() with several formats")
     pattern = ""
     for token in re.findall(r"y+|M+|d+|H+|h+|m+|s+|t+|f+|z+|K|'[^']*'|.", to_text(form)):
         if token[0].isalpha() and token not in _DATE_CODES and token not in ("T", "Z"):
@@ -190,14 +190,14 @@ def _span(unit: str) -> Static:
 
 def _ip(text: str) -> object:
     if "." not in text and ":" not in text:
-        raise NotModelled("an IP address that is a number")
+        raise NotModelled("an IP address in the form of a number")
     return address(text)
 
 
 def _names_of(kind: object) -> object:
     full = kind.full_name if isinstance(kind, TypeValue) else names.resolve(to_text(kind))
     if full not in names.ENUMERATIONS:
-        raise NotModelled(f"the members of {full}")
+        raise NotModelled(f"the members of the type {full}")
     return TypedArray(list(names.ENUMERATIONS[full]), "System.String")
 
 
@@ -205,7 +205,7 @@ def _is_defined(kind: object, value: object) -> object:
     found = _names_of(kind)
     assert isinstance(found, list)
     if not isinstance(value, str):
-        raise NotModelled("[enum]::IsDefined of a number")
+        raise NotModelled("[enum]::IsDefined() with a number")
     return value in found
 
 

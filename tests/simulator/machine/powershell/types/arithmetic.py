@@ -36,10 +36,10 @@ _SUFFIXED = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?[a-z]{1,3}", re.IGNORECASE)
 
 
 def parse(text: str, kind: str = "System.Int32") -> Number:
-    """Parse a text as a number.
+    """Parse a string as a number.
 
     Raises:
-        CmdletError: the text is not a number. The message contains the type `kind`.
+        CmdletError: the string is not a number. The message contains `kind`, the name of the requested type.
         NotModelled: the number has a suffix, such as `1kb`.
     """
     stripped = text.strip()
@@ -52,7 +52,7 @@ def parse(text: str, kind: str = "System.Int32") -> Number:
     if _REAL.fullmatch(stripped):
         return float(stripped.replace(",", ""))
     if _SUFFIXED.fullmatch(stripped):
-        raise NotModelled(f"the text '{text}' as a number")
+        raise NotModelled(f"the conversion of the string '{text}' to a number")
     why = f"The input string '{text}' was not in a correct format."
     raise bad_cast(f'Cannot convert value "{text}" to type "{kind}". Error: "{why}"')
 
@@ -105,7 +105,7 @@ def _result(left: Number, right: Number, found: int) -> Number:
     """Return an integer result in the common type of the operands, or as a Double if it does not fit."""
     if isinstance(left, UInt64) or isinstance(right, UInt64):
         if not (isinstance(left, UInt64) and isinstance(right, UInt64)):
-            raise NotModelled("arithmetic of UInt64 with other types")
+            raise NotModelled("arithmetic with UInt64 and another type")
         return UInt64(found) if 0 <= found < 2**64 else float(found)
     if isinstance(left, UInt32) and isinstance(right, UInt32):
         return UInt32(found) if 0 <= found < 2**32 else float(found)
@@ -127,7 +127,7 @@ def _apply(
     first, second = number(left), number(right)
     if isinstance(first, Decimal) or isinstance(second, Decimal):
         if isinstance(first, float) or isinstance(second, float):
-            raise NotModelled("arithmetic of Decimal and Double")
+            raise NotModelled("arithmetic with Decimal and Double")
         return on_decimal(Decimal(first), Decimal(second))
     if isinstance(first, float) or isinstance(second, float):
         if isinstance(first, Single) or isinstance(second, Single):
@@ -147,13 +147,13 @@ def add(left: object, right: object) -> object:
         return _merged(left, right)
     if isinstance(left, Char):
         if isinstance(right, str):
-            raise NotModelled("a Char plus a text")
+            raise NotModelled("adding a string to a Char")
     elif isinstance(left, str):
         return left + to_text(right)
     if isinstance(left, (datetime, timedelta)):
         if isinstance(right, timedelta):
             return left + right
-        raise NotModelled(f"{net_type(left)} plus {net_type(right)}")
+        raise NotModelled(f"adding {net_type(right)} to {net_type(left)}")
     if left is None:
         return right
     return _apply(left, right, lambda a, b: a + b, lambda a, b: a + b, lambda a, b: a + b)
@@ -163,11 +163,11 @@ def _merged(left: dict[object, object], right: object) -> object:
     if not isinstance(right, dict):
         raise failure("A hash table can only be added to another hash table.", "AddHashTableToNonHashTable")
     if isinstance(left, (OrderedDictionary, GenericDictionary)):
-        raise NotModelled(f"the sum of {net_type(left)} and a hash table")
+        raise NotModelled(f"adding a hash table to {net_type(left)}")
     made = Hashtable(left)
     known = {to_text(key).casefold() for key in left}
     if any(to_text(key).casefold() in known for key in right):
-        raise NotModelled("the sum of hash tables that share a key")
+        raise NotModelled("adding a hash table to one with the same key")
     made.update(right)
     return made
 
@@ -181,12 +181,12 @@ def subtract(left: object, right: object) -> object:
     if isinstance(left, (datetime, timedelta)):
         if isinstance(right, timedelta):
             return left - right
-        raise NotModelled(f"{net_type(left)} minus {net_type(right)}")
+        raise NotModelled(f"subtracting {net_type(right)} from {net_type(left)}")
     return _apply(left, right, lambda a, b: a - b, lambda a, b: a - b, lambda a, b: a - b)
 
 
 def multiply(left: object, right: object) -> object:
-    """Return `left * right`. If the left operand is a text or a list, it is repeated."""
+    """Return `left * right`. A string or a list as the left operand is repeated."""
     if left is None:
         return None
     if isinstance(left, str) and not isinstance(left, Char):
@@ -238,7 +238,7 @@ def negate(value: object) -> object:
 def _bits(value: object) -> int:
     found = number(value)
     if not isinstance(found, int) or isinstance(found, (UInt32, UInt64)):
-        raise NotModelled(f"bits of {net_type(value)}")
+        raise NotModelled(f"bitwise operators with {net_type(value)}")
     return found
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Comparing values: equality, order, and the order of text in the culture en-US.
+"""Comparing values: equality, order, and the order of strings in the culture en-US.
 
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_comparison_operators
 """
@@ -173,7 +173,7 @@ def same(left: object, right: object, *, sensitive: bool = False) -> bool:
 def find_key(table: dict[object, object], requested: object) -> object:
     """Return the key in a dictionary that equals the requested key; None if no key equals it.
 
-    The comparison of text is case-sensitive only in a GenericDictionary.
+    String keys are case-sensitive only in a GenericDictionary.
     """
     from simulator.machine.powershell.types.kinds import GenericDictionary
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`[type]value`: PowerShell's conversions."""
+"""PowerShell's type conversions: `[type]value`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def truth(value: object) -> bool:
 
 
 def items(value: object) -> list[object]:
-    """Return the items that a pipeline passes on for a value. Null has no items."""
+    """Return the objects that a pipeline passes on for a value: a list's items, or the value itself unless null."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
@@ -82,7 +82,7 @@ def _integer(value: object, kind: str) -> object:
         if isinstance(value, SwitchValue):
             return make(value.on)
         if isinstance(value, list):
-            raise NotModelled(f"[{kind}] of a list")
+            raise NotModelled(f"the conversion of a list to [{kind}]")
         raise _refuse(value, kind)
     found = arithmetic.parse(value, kind) if isinstance(value, str) and not isinstance(value, Char) else value
     exact = arithmetic.number(found)
@@ -92,7 +92,7 @@ def _integer(value: object, kind: str) -> object:
         rounded = 2**70
     if not arithmetic.fits(kind, int(rounded)):
         if isinstance(value, str):
-            raise NotModelled(f"[{kind}] of a text that is too large")
+            raise NotModelled(f"the conversion of a string with an out-of-range number to [{kind}]")
         text = f"Value was either too large or too small for {'an' if 'Int' in kind[:11] else 'a'} {kind[7:]}."
         raise bad_cast(
             f'Cannot convert value "{to_text(value)}" to type "{kind}". Error: "{text}"', "InvalidCastIConvertible"
@@ -102,10 +102,10 @@ def _integer(value: object, kind: str) -> object:
 
 def _double(value: object, kind: str) -> object:
     if isinstance(value, (list, tuple, dict, PSObject, datetime, timedelta)):
-        raise NotModelled(f"[{kind}] of {net_type(value)}")
+        raise NotModelled(f"the conversion of {net_type(value)} to [{kind}]")
     if isinstance(value, str) and not isinstance(value, Char):
         if value.strip().casefold() in ("nan", "infinity", "-infinity"):
-            raise NotModelled(f"[{kind}] of {value}")
+            raise NotModelled(f"the conversion of {value} to [{kind}]")
         found = arithmetic.parse(value, kind)
     else:
         found = arithmetic.number(value)
@@ -113,7 +113,7 @@ def _double(value: object, kind: str) -> object:
         try:
             return Decimal(str(found)) if isinstance(found, float) else Decimal(int(found))
         except InvalidOperation:
-            raise NotModelled(f"[decimal] of {to_text(value)}") from None
+            raise NotModelled(f"the conversion of {to_text(value)} to [decimal]") from None
     return Single(found) if kind == "System.Single" else float(found)
 
 
@@ -122,7 +122,7 @@ def _char(value: object, kind: str) -> object:
         return Char(value)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 65536:
         return Char(chr(value))
-    raise NotModelled(f"[char] of {to_text(value)}")
+    raise NotModelled(f"the conversion of {to_text(value)} to [char]")
 
 
 def _string(value: object, kind: str) -> object:
@@ -134,7 +134,7 @@ def _bool(value: object, kind: str) -> object:
 
 
 def version(text: str) -> PSObject:
-    """Return a System.Version. Raise CmdletError if the text is not a version."""
+    """Return a System.Version. Raise CmdletError if the string is not a version."""
     parts = text.strip().split(".")
     if not 2 <= len(parts) <= 4 or not all(part.isdigit() for part in parts):
         raise bad_cast(f'Cannot convert value "{text}" to type "System.Version".', "InvalidCastParseTargetInvocation")
@@ -145,12 +145,12 @@ def version(text: str) -> PSObject:
 
 def _version(value: object, kind: str) -> object:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        raise NotModelled("[version] of a number")
+        raise NotModelled("the conversion of a number to [version]")
     return version(to_text(value))
 
 
 def _through(short: str) -> Callable[[object, str], object]:
-    """Return a conversion that converts values as the parameter binding of cmdlets does."""
+    """Return a function that converts values to a type as the parameter binding of cmdlets does."""
 
     def work(value: object, kind: str) -> object:
         if value is None:
@@ -164,7 +164,7 @@ def _through(short: str) -> Callable[[object, str], object]:
 
 
 def guid(text: str) -> PSObject:
-    """Return a System.Guid. Raise CmdletError if the text is not a GUID."""
+    """Return a System.Guid. Raise CmdletError if the string is not a GUID."""
     try:
         found = str(uuid.UUID(text))
     except ValueError:
@@ -175,7 +175,7 @@ def guid(text: str) -> PSObject:
 
 
 def address(text: str) -> PSObject:
-    """Return a System.Net.IPAddress. Raise CmdletError if the text is not an address."""
+    """Return a System.Net.IPAddress. Raise CmdletError if the string is not an IP address."""
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
@@ -189,10 +189,10 @@ def address(text: str) -> PSObject:
 
 
 def uri(text: str) -> PSObject:
-    """Return a System.Uri. Raise NotModelled for anything but simple addresses with http or https."""
+    """Return a System.Uri. Raise NotModelled for anything but a simple http or https URL."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not re.fullmatch(r"[\x21-\x7e]+", text) or "%" in text:
-        raise NotModelled(f"[uri] of {text}")
+        raise NotModelled(f"the conversion of {text} to [uri]")
     default = {"http": 80, "https": 443}[parts.scheme]
     port = parts.port or default
     host, path = parts.hostname or "", parts.path or "/"
@@ -220,7 +220,7 @@ def uri(text: str) -> PSObject:
 def _of_text(make: Callable[[str], PSObject]) -> Callable[[object, str], object]:
     def work(value: object, kind: str) -> object:
         if not isinstance(value, str):
-            raise NotModelled(f"[{kind}] of {net_type(value)}")
+            raise NotModelled(f"the conversion of {net_type(value)} to [{kind}]")
         return make(value)
 
     return work
@@ -246,7 +246,7 @@ def _ordered(value: object, kind: str) -> object:
     if isinstance(value, OrderedDictionary):
         return value
     if isinstance(value, dict):
-        raise NotModelled("[ordered] of an existing hash table")
+        raise NotModelled("the conversion of an existing hash table to [ordered]")
     raise _refuse(value, kind)
 
 
@@ -261,7 +261,7 @@ def _switch(value: object, kind: str) -> object:
 def _block(value: object, kind: str) -> object:
     if isinstance(value, ScriptBlock):
         return value
-    raise NotModelled(f"[scriptblock] of {net_type(value)}")
+    raise NotModelled(f"the conversion of {net_type(value)} to [scriptblock]")
 
 
 _MAKERS: Mapping[str, Callable[[object, str], object]] = {
@@ -316,7 +316,7 @@ def cast(name: str, value: object) -> object:
         return _MAKERS[kind](value, kind)
     if names.is_exception(kind) and isinstance(value, str):
         return exception(kind, value)
-    raise NotModelled(f"[{name}] as a cast")
+    raise NotModelled(f"a cast to [{name}]")
 
 
 def _array(element: str, value: object) -> object:
@@ -342,19 +342,19 @@ def _enumeration(value: object, kind: str) -> object:
         if found:
             return found
         if "," in value or value.strip().isdigit() or not value.strip():
-            raise NotModelled(f"[{kind}] of '{value}'")
+            raise NotModelled(f"the conversion of '{value}' to [{kind}]")
         prefix = [name for name in names.ENUMERATIONS[kind] if name.casefold().startswith(value.casefold())]
         if len(prefix) == 1:
             return names.member(kind, prefix[0])
         if prefix:
-            raise NotModelled(f"[{kind}] of '{value}', which abbreviates several names")
+            raise NotModelled(f"the conversion of '{value}' to [{kind}], because several member names start with it")
         known = ", ".join(names.ENUMERATIONS[kind])
         message = (
             f'Cannot convert value "{value}" to type "{kind}". Error: "Unable to match the identifier name {value} '
             f'to a valid enumerator name. Specify one of the following enumerator names and try again:\n{known}"'
         )
         raise bad_cast(message, "SubstringDisambiguationEnumParseThrewAnException")
-    raise NotModelled(f"[{kind}] of {net_type(value)}")
+    raise NotModelled(f"the conversion of {net_type(value)} to [{kind}]")
 
 
 def metadata_error(error: CmdletError) -> CmdletError:

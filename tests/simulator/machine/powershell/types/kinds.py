@@ -3,7 +3,7 @@
 """.NET types without a counterpart in Python.
 
 Int32, Double, String, Boolean and Object[] are Python's int, float, str, bool and list. A plain dict, which cmdlets
-return, counts as a Hashtable. The numbers, characters and collections in this module are subclasses of these Python
+return, is treated as a Hashtable. The numbers, characters and collections in this module are subclasses of these Python
 types, so that cmdlets accept them without conversion.
 """
 
@@ -91,7 +91,7 @@ class TypedArray(list[object]):
 
     @property
     def type_name(self) -> str:
-        """The array's own type."""
+        """The array's type, not that of its items."""
         return f"{self.element}[]"
 
 
@@ -130,7 +130,7 @@ class Stack(Growing):
 
 
 class Hashtable(dict[object, object]):
-    """System.Collections.Hashtable, with case-insensitive text keys."""
+    """System.Collections.Hashtable, with case-insensitive string keys."""
 
     type_name = "System.Collections.Hashtable"
 
@@ -153,7 +153,7 @@ class GenericDictionary(dict[object, object]):
 
 
 class Empty:
-    """The value of a command that returned nothing (AutomationNull), a null that pipelines do not pass on."""
+    """The value of a command that returned nothing (AutomationNull): a null that pipelines do not pass on."""
 
 
 EMPTY = Empty()
@@ -196,13 +196,13 @@ class TypeValue(PSObject):
 
 
 class Closure(ScriptBlock):
-    """A script block with its own variables, as GetNewClosure creates it."""
+    """A script block with captured variables, as created by GetNewClosure."""
 
     captured: dict[str, object]
 
     @classmethod
     def of(cls, block: ScriptBlock, captured: dict[str, object]) -> Closure:
-        """Return a block with captured variables."""
+        """Return a copy of a script block that uses the captured variables."""
         made = cls(block.block, block.text)
         object.__setattr__(made, "captured", captured)
         return made

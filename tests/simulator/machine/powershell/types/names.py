@@ -235,11 +235,11 @@ _FLAGS = ("System.Reflection.BindingFlags",)
 
 
 def resolve(name: str) -> str:
-    """Return a type's full name with its own capitalization.
+    """Return a type's full name in its canonical capitalization.
 
     Raises:
-        NotModelled: the type is unknown.
-        CmdletError: the type certainly does not exist.
+        NotModelled: the simulator does not know the type, but it may exist.
+        CmdletError: the type does not exist.
     """
     text = name.strip().replace(" ", "")
     if text.endswith("[]"):
@@ -263,7 +263,7 @@ def resolve(name: str) -> str:
 
 
 def is_missing(name: str) -> bool:
-    """Return whether a type certainly does not exist, because no namespace that PowerShell has loaded contains it."""
+    """Return whether a type cannot exist, because PowerShell has loaded no namespace that could contain it."""
     root, dot, _ = name.casefold().partition(".")
     return bool(dot) and root not in _NAMESPACES
 
@@ -285,7 +285,7 @@ def is_exception(full_name: str) -> bool:
 
 
 def member(full_name: str, text: str) -> Enumeration | None:
-    """Return the member of an enumeration with a name; None if no member has this name."""
+    """Return the enumeration member with the given name; None if there is none."""
     for name, number in ENUMERATIONS[full_name].items():
         if name.casefold() == text.strip().casefold():
             return Enumeration(name, number, full_name)
@@ -293,7 +293,7 @@ def member(full_name: str, text: str) -> Enumeration | None:
 
 
 def flags(full_name: str, text: str) -> Enumeration | None:
-    """Return the value for comma-separated members of a flags enumeration.
+    """Return the value that combines comma-separated members of a flags enumeration.
 
     It is None if a member does not exist, or if the members of the enumeration are not flags.
     """
@@ -309,11 +309,11 @@ def flags(full_name: str, text: str) -> Enumeration | None:
 
 
 def by_number(full_name: str, number: int) -> Enumeration:
-    """Return the member of an enumeration with a number. Raise NotModelled if no member has this number."""
+    """Return the enumeration member with the given number. Raise NotModelled if there is none."""
     for name, known in ENUMERATIONS[full_name].items():
         if known == number:
             return Enumeration(name, number, full_name)
-    raise NotModelled(f"a value of {full_name} without a name")
+    raise NotModelled(f"the value {number} of {full_name}, which is not a member of this enumeration")
 
 
 _LISTS = ("System.Collections.IList", "System.Collections.IEnumerable", "System.Collections.ICollection")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Binary operators by name."""
+"""Binary operators, by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONGEST_RANGE = 1_000_000
 
 
 def _filtering(test: Callable[[object, object, bool], bool]) -> Operator:
-    """Return a comparison operator. If its left operand is a list, it returns the items that pass the test."""
+    """Return an operator that performs a test. If its left operand is a list, it returns the items that pass."""
 
     def operate(left: object, right: object, sensitive: bool) -> object:
         if isinstance(left, list):
@@ -49,7 +49,7 @@ def _replace(left: object, right: object, sensitive: bool) -> object:
         raise failure(message, "BadReplaceArgument")
     pattern, new = (*given, "", "")[:2]
     if isinstance(new, ScriptBlock):
-        raise NotModelled("-replace with a script block")
+        raise NotModelled("`-replace` with a script block")
     regex = patterns.compiled("" if pattern is None else pattern, sensitive=sensitive)
 
     def one(text: object) -> str:
@@ -62,13 +62,13 @@ def _split(left: object, right: object, sensitive: bool) -> object:
     given = items(right)
     pattern, limit, options = (*given, None, None)[:3] if len(given) < 3 else given[:3]
     if isinstance(pattern, ScriptBlock):
-        raise NotModelled("-split with a script block")
+        raise NotModelled("`-split` with a script block")
     simple = options is not None and to_text(options).casefold() == "simplematch"
     if options is not None and not simple and to_text(options).casefold() not in ("regexmatch", "ignorecase"):
-        raise NotModelled(f"-split with the option {to_text(options)}")
+        raise NotModelled(f"`-split` with the options {to_text(options)}")
     count = arithmetic.integer(limit)
     if count < 0:
-        raise NotModelled("-split with a negative number")
+        raise NotModelled("`-split` with a negative limit")
     requested = re.escape(to_text(pattern)) if simple else pattern
     regex = patterns.compiled(requested, sensitive=sensitive)
     parts: list[object] = []
@@ -76,13 +76,13 @@ def _split(left: object, right: object, sensitive: bool) -> object:
         if count == 1:
             parts.append(to_text(text))
             continue
-        # re.split also returns the groups, like .NET.
+        # re.split also returns the groups, as .NET does.
         parts += [part for part in regex.split(to_text(text), maxsplit=max(0, count - 1)) if part is not None]
     return TypedArray(parts, "System.String")
 
 
 def split_words(value: object) -> object:
-    """Return `-split value`, which is the list of words in a value."""
+    """Return `-split value`: the list of words in a value."""
     words: list[object] = [word for item in items(value) for word in to_text(item).split()]
     return TypedArray(words, "System.String")
 
@@ -156,7 +156,7 @@ OPERATORS: dict[str, Operator] = {
 
 
 def operate(name: str, left: object, right: object) -> object:
-    """Return `left -name right`. A `c` before the name of a comparison makes it case-sensitive."""
+    """Return `left -name right`. The prefix `c` makes a comparison case-sensitive."""
     found = OPERATORS.get(name)
     if found:
         return found(left, right, False)

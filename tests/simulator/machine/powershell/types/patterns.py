@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Patterns: conversion of .NET's regular expressions to Python's syntax, wildcards, and replacement texts."""
+"""Patterns: conversion of .NET's regular expressions to Python's syntax, wildcards, and replacement patterns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from simulator.machine.objects import NotModelled
 from simulator.machine.powershell.types.kinds import Regex
 from simulator.machine.powershell.types.plain_text import to_text
 
-# Syntax of .NET that Python lacks, or interprets differently.
+# .NET syntax that Python lacks or interprets differently.
 _FOREIGN = re.compile(r"\\[pPGzK]|\(\?<-|\(\?>|\(\?\(|\[[^\]]*-\[|\(\?[a-z]*[nx-][a-z-]*[:)]|\(\?<\w+-|\\k'|\(\?'")
 
 
@@ -58,7 +58,7 @@ def groups(found: re.Match[str]) -> dict[object, object]:
 
 
 def replacement(text: object) -> Callable[[re.Match[str]], str]:
-    """Return a function that expands the replacement text of `-replace` for a match: `$1`, `${name}`, `$&` and `$$`."""
+    """Return a function that expands `-replace` substitutions for a match: `$1`, `${name}`, `$&` and `$$`."""
     requested = to_text(text)
 
     def fill(match: re.Match[str]) -> str:
@@ -69,7 +69,7 @@ def replacement(text: object) -> Callable[[re.Match[str]], str]:
             if name == "&":
                 return match[0]
             if not name.isalnum() and name not in match.re.groupindex:
-                raise NotModelled(f"the replacement {requested}")
+                raise NotModelled(f"the replacement pattern {requested}")
             key: int | str = int(name) if name.isdigit() else name
             try:
                 return match[key] or ""
@@ -107,5 +107,5 @@ def wildcard(pattern: object, *, sensitive: bool = False) -> re.Pattern[str]:
 
 
 def like(text: object, pattern: object, *, sensitive: bool = False) -> bool:
-    """Return whether a text matches a wildcard pattern."""
+    """Return whether a string matches a wildcard pattern."""
     return wildcard(pattern, sensitive=sensitive).match(to_text(text)) is not None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The text of values in strings (`"$value"`), in the results of `-join`, and on the console."""
+"""Converting values to text: in strings (`"$value"`), in the results of `-join`, and on the console."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_TEXT = ("Exception", ".ErrorCategoryInfo", ".InvocationInfo")
 
 
 def double_text(value: float) -> str:
-    """Return the text of a Double in PowerShell, with 15 digits (.NET's G15) and in the invariant culture.
+    """Return a Double as PowerShell shows it, with 15 digits (.NET's G15) and in the invariant culture.
 
     https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/engine/LanguagePrimitives.cs
     (DoublePrecision)
@@ -37,7 +37,7 @@ def to_text(value: object) -> str:
     """Return the text of a value within a string.
 
     Raises:
-        NotModelled: the text contains script positions or stack traces, or differs between versions of PowerShell.
+        NotModelled: the text would contain script positions or stack traces, or it depends on PowerShell's version.
     """
     if isinstance(value, float):
         return double_text(value)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The text of values by .NET format strings: `-f`, ToString(format) and dates."""
+"""Formatting values with .NET format strings: `-f`, ToString(format) and dates."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def method_text(value: object) -> str:
         NotModelled: the value is a Double with more than 15 digits, which versions of .NET show differently.
     """
     if isinstance(value, float) and value == value and float(double_text(value)) != value:
-        raise NotModelled("the text of a Double that differs between versions of .NET")
+        raise NotModelled("a Double whose text differs between versions of .NET")
     if isinstance(value, (list, dict)):
         return net_type(value)
     return to_text(value)
@@ -99,11 +99,11 @@ def shaped(value: object, form: str) -> str:
             return value.name
         if form in "dD":
             return str(value.number)
-        raise NotModelled(f"the format '{form}' of an enumeration")
+        raise NotModelled(f"the format '{form}' for an enumeration")
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         if isinstance(value, (str, bool)) or value is None:
             return to_text(value)
-        raise NotModelled(f"the format '{form}' of {net_type(value)}")
+        raise NotModelled(f"the format '{form}' for {net_type(value)}")
     standard = _STANDARD.fullmatch(form)
     if standard:
         return _number_text(value, standard[1], int(standard[2]) if standard[2] else None)
@@ -182,7 +182,7 @@ def _span_text(value: timedelta, form: str) -> str:
         "fff": f"{abs(value).microseconds // 1000:03d}",
     }
     if not re.fullmatch(r"(\\.|'[^']*'|dd?|hh?|mm?|ss?|fff)+", form):
-        raise NotModelled(f"the format '{form}' of a TimeSpan")
+        raise NotModelled(f"the format '{form}' for a TimeSpan")
     return re.sub(
         r"\\(.)|'([^']*)'|dd?|hh?|mm?|ss?|fff",
         lambda found: found[1] or found[2] or codes.get(found[0], ""),
@@ -237,7 +237,7 @@ def date_text(value: datetime, form: str) -> str:
 
 
 def half_even(value: float, places: int) -> float:
-    """Round a number half to even, like Math.Round."""
+    """Round a number half to even, as Math.Round does."""
     if value != value or abs(value) >= 1e15:
         return value
     # .NET scales the number, rounds it, and divides it again.
