@@ -30,8 +30,7 @@ options:
     default: []
   sample:
     description: >-
-      How many Windows nodes to check, if O(nodes) is empty. These nodes are evenly spread over all Windows nodes.
-      V(0) means all of them.
+      Number of Windows nodes to check if O(nodes) is empty, evenly spread over all Windows nodes. V(0) means all.
     type: int
     default: 0
   linux_nodes:

@@ -11,6 +11,7 @@ import time
 import pytest
 from traced_memory import peak_memory
 
+pytestmark = pytest.mark.waits
 MB = 1024 * 1024
 
 

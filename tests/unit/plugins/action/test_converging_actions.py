@@ -76,7 +76,7 @@ def test_missing_images(node: Node) -> None:
     assert looked(node, container_images, images=[IMAGE]) == {**expected, "images": [image]}
     assert looked(node, container_images, images=["pause"]) == {
         "failed": True,
-        "msg": "node-1: no node was touched: resources[0] (ContainerImage pause).name: expected a whole "
+        "msg": "node-1: no node was touched: resources[0] (ContainerImage pause).name: expected a complete "
         "reference: registry/repository:tag, got 'pause'",
     }
     nothing = looked(node, container_images)
