@@ -14,7 +14,7 @@ from ..plugin_utils.connection.settings import ConnectionSettings
 
 
 class ActionModule(ControllerAction):
-    """Returns when the certificate of a node's HTTPS listener expires, as read from a TLS handshake without login."""
+    """Returns when a node's WinRM HTTPS certificate expires, according to a TLS handshake without login."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "warn_days": {"type": "int", "default": 30},

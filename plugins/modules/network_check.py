@@ -148,13 +148,13 @@ results:
       description: The node of the pod that connects, or V(controller).
       type: str
     from_os:
-      description: The operating system of that node.
+      description: The operating system of the node in C(from).
       type: str
     to:
       description: The node that is tested, or the URL of an outbound connection.
       type: str
     to_os:
-      description: The operating system of that node.
+      description: The operating system of the node in C(to).
       type: str
     answered_by:
       description: For a NodePort, the node whose pod accepts the connection. Otherwise empty.
@@ -228,7 +228,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def connect(host: str, port: int, seconds: float) -> str:
-    """Open a TCP connection from this machine, and return why it failed; empty if it succeeded."""
+    """Open a TCP connection from this machine, and return why it failed, or an empty string if it succeeded."""
     try:
         socket.create_connection((host, port), timeout=seconds).close()
     except TimeoutError:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the status of a pod means for the checks (no I/O).
+"""Determine what the status of a pod means for the checks (no I/O).
 
 A container that could not run says nothing about the network, so its check is `not_run`, neither passed nor failed.
 """
@@ -33,7 +33,7 @@ class Answer(t.NamedTuple):
 
 
 def server_address(pod: Pod) -> str:
-    """Return the IP address of a server pod; empty if its container is not running yet."""
+    """Return the IP address of a server pod, or an empty string if its container is not running yet."""
     status = pod.get("status") or {}
     running = any("running" in (one.get("state") or {}) for one in status.get("containerStatuses") or ())
     return str(status.get("podIP") or "") if running and status.get("phase") == "Running" else ""

@@ -166,7 +166,7 @@ class Redaction:
         return value
 
     def _member(self, name: str, item: t.Any, *, named: bool) -> t.Any:
-        """Redact a member of a mapping; `named` means that the mapping has a secret name, as in env."""
+        """Redact a member of a mapping; `named` means that the value of `name` or `key` is a secret name, as in env."""
         if is_secret_name(name) or (named and name.lower() in VALUE_NAMES):
             return self._all_secret(item)
         return self.value(item)
@@ -208,7 +208,7 @@ _NOTHING_KNOWN = Redaction()
 
 
 def redact_value(text: str) -> str:
-    """Return a value from a user for a message, without the users and queries of URLs and without other secrets.
+    """Return a user-supplied value for a message, without the users and queries of URLs and without other secrets.
 
     >>> redact_value("see https://me:x@example.org/a?b=c, password=x")
     'see https://***@example.org/a?*** password=***'
