@@ -17,7 +17,7 @@ from .cordon import Cordon, CordonMark, cordon_patch, read_cordon
 from .pods import Pod, SortedPods, container_ids, covering, host_process_sets, is_being_deleted, pod_name, sort_pods
 
 CONFLICTS = 5
-"""How many times one step tries to patch a node that changes between being read and being patched."""
+"""Maximum number of attempts to patch a node in one step. A node may change between being read and being patched."""
 
 
 class Api(t.Protocol):

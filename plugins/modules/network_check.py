@@ -11,8 +11,8 @@ short_description: Check the pod network of a cluster with short-lived pods
 version_added: "0.1.0"
 description:
   - Opens TCP connections between pods on Windows and Linux nodes, to services by IP address and by DNS name, to
-    NodePorts through nodes of both operating systems, and to a URL outside of the cluster. By default, if a program in
-    the cluster enforces network policies, it also checks that a policy blocks connections.
+    NodePorts through nodes of both operating systems, and to a URL outside the cluster. By default, if a program in
+    the cluster enforces network policies, the module also checks that a policy blocks connections.
   - The nodes form a ring, in which each node connects to the next one. So the number of connections grows with the
     number of nodes, not with its square.
   - All objects are in a separate namespace with a random name. The module always deletes this namespace, and waits

@@ -53,7 +53,7 @@ class ObjectSetError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class PlannedObject:
-    """What a run does with one object."""
+    """The plan for one object."""
 
     of: Reference
     item: t.Mapping[str, t.Any]

@@ -103,6 +103,6 @@ def _answer(terminated: t.Mapping[str, t.Any], seconds: int) -> Answer:
 
 
 def _text(text: t.Any) -> str:
-    """Return a text that a node reported, as one line of limited length."""
+    """Return text from a node as one line of limited length."""
     line = " ".join(printable(str(text or "")).split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

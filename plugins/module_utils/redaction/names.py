@@ -74,7 +74,7 @@ _IN_COLUMNS = re.compile(r"(?:^|[\r\n])[A-Z0-9_]{0,80}\Z")
 
 
 class _Span(t.NamedTuple):
-    """The position of a secret value in a text, and its replacement."""
+    """The position of a secret value, and its replacement."""
 
     start: int
     end: int
