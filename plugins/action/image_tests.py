@@ -27,7 +27,7 @@ _NAMES = ("ansible_host", "ansible_port", "ansible_user", "ansible_password", *_
 _EXPECTED = ("container_runtime_install_dir", "verify_image_max_fill_percent")
 """Variables whose values the suite compares with the machine."""
 _LAST = 4000
-"""How many of the last characters of the output are returned."""
+"""Number of characters that are returned from the end of the output."""
 
 
 def _as_printed(password: str) -> set[str]:

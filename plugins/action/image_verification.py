@@ -44,8 +44,8 @@ class ActionModule(NodeAction):
                 seen, windows, sources, release=notes.release, host=session.name, time=f"{now:%Y-%m-%dT%H:%M:%SZ}"
             )
         except observation.ContentsUnreadable as error:
-            raise NodeError(f"{session.name}: read the contents of the machine: {error}") from error
-        # The secrets in the release notes were redacted in the same way, so the texts can be compared.
+            raise NodeError(f"{session.name}: cannot read the contents of the machine: {error}") from error
+        # The secrets in the release notes were redacted in the same way, so the strings can be compared.
         current = with_texts(current, Redaction(self.passwords()).text)
         expected = verification.Expectations(offline=options["offline"], max_fill_percent=options["max_fill_percent"])
         results = verification.checks(notes, current, machine.read(seen), expected)

@@ -17,7 +17,7 @@ from ..plugin_utils.values.terminal import show
 
 
 def _lines(value: t.Any) -> t.Any:
-    """Return the value with each text printable and on one line; the machine may have supplied some of the texts."""
+    """Return the value with every string printable and on one line, because some may come from the machine."""
     return each_text(value, lambda text: " ".join(printable(text).split()))
 
 

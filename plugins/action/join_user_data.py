@@ -53,7 +53,7 @@ class ActionModule(ControllerAction):
         return {"changed": bool(paths), "files": paths}
 
     def _write(self, paths: t.Mapping[str, str], versions: ChosenVersions, options: t.Mapping[str, t.Any]) -> None:
-        """Write files that only their owner can read; each is first a temporary file with mode 0600, then renamed."""
+        """Write files that only their owner can read: write temporary files with mode 0600, then rename them."""
         if not options["token"]:
             raise ResourceError("token", None, "expected a bootstrap token")
         texts = self._texts(versions, options)

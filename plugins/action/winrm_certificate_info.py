@@ -14,7 +14,10 @@ from ..plugin_utils.connection.settings import ConnectionSettings
 
 
 class ActionModule(ControllerAction):
-    """Returns when the certificate of a node's HTTPS listener expires, as read from a TLS handshake without login."""
+    """Returns when the certificate of a node's WinRM HTTPS listener expires.
+
+    The plugin reads the certificate from a TLS handshake, without logging in.
+    """
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "warn_days": {"type": "int", "default": 30},

@@ -32,7 +32,7 @@ options:
     default: false
   allowed_code_policies:
     description:
-      - Code policies on the node that you have already configured to allow the installed programs.
+      - Application control policies on the node that you have already configured to allow the installed programs.
       - >-
         If AppLocker (V(applocker)) or App Control for Business (V(wdac)) is enforced on the node but not listed here,
         nothing is changed.

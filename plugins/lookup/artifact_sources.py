@@ -46,7 +46,7 @@ _raw:
       description: Additional kinds of artifacts.
       type: dict
     limit_rate:
-      description: Maximum rate of a download in bytes per second, such as V(2M); empty for no limit.
+      description: Maximum download rate in bytes per second, such as V(2M); empty for no limit.
       type: str
     ignore_revocation:
       description: Whether downloads continue even if a server's certificate cannot be checked for revocation.

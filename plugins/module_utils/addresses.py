@@ -15,7 +15,7 @@ def is_link_local(address: str) -> bool:
     """Return whether an address is link-local, such as 169.254.25.10, the address of kubespray's nodelocaldns.
 
     Args:
-        address: an IP address. Any other text is not link-local.
+        address: an IP address. Any other string is not link-local.
     """
     try:
         return ipaddress.ip_address(address.strip()).is_link_local

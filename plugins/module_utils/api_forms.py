@@ -83,7 +83,7 @@ REVIEW: Form = {"status!": {"allowed!": bool}}
 EVENT: Form = {"metadata!": _META, "message": str, "lastTimestamp": str, "source": {"host": str}}
 VERSION: Form = {"gitVersion!": str}
 ANYTHING: Form = {}
-_NAMES = {str: "text", bool: "true or false"}
+_NAMES = {str: "a string", bool: "true or false"}
 
 
 def list_of(form: Form) -> Form:
@@ -100,7 +100,8 @@ def problem(value: t.Any, form: Form, where: str = "") -> str:
         where: path of the value in the response.
 
     Returns:
-        A message such as `items[3].metadata.name: expected text, got a list`; empty if the value has the form.
+        A message such as `items[3].metadata.name: expected a string, got a list`, or an empty string if the value has
+        the form.
     """
     if isinstance(form, type):
         return "" if isinstance(value, form) else _unexpected(where, _NAMES[form], value)
@@ -127,5 +128,5 @@ def _fields_problem(value: t.Any, form: t.Mapping[str, t.Any], where: str) -> st
 
 
 def _unexpected(where: str, expected: str, value: t.Any) -> str:
-    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "nothing"}
+    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "nothing"}
     return f"{where}{': ' if where else ''}expected {expected}, got {names.get(type(value), 'a number')}"

@@ -90,7 +90,7 @@ def _daemon_set(cluster: Cluster) -> tuple[str, t.Mapping[str, t.Any] | None]:
 
 
 def _windows_daemon_set(cluster: Cluster, namespace: str) -> str:
-    """Return who applied the DaemonSet for Windows: `winkube` or `other`; empty if there is none."""
+    """Return who applied the DaemonSet for Windows: `winkube` or `other`, or an empty string if there is none."""
     existing = cluster.lookup("apis/apps/v1/namespaces", namespace, "daemonsets", _WINDOWS, form=WORKLOAD)
     if existing is None:
         return ""
@@ -109,7 +109,7 @@ def _variables(daemon_set: t.Mapping[str, t.Any]) -> dict[str, str]:
 
 
 def _tagged_version(daemon_set: t.Mapping[str, t.Any]) -> str:
-    """Return the version in the tag of calico-node's image; empty if there is no tag, or if it is not a version."""
+    """Return the version in the tag of calico-node's image, or an empty string if the tag contains no version."""
     containers = daemon_set["spec"]["template"]["spec"].get("containers") or ()
     images = [str(one.get("image") or "") for one in containers if one["name"] == _LINUX]
     tags = [_TAG.search(image.partition("@")[0]) for image in images]
@@ -117,7 +117,7 @@ def _tagged_version(daemon_set: t.Mapping[str, t.Any]) -> str:
 
 
 def _spec(cluster: Cluster, resource: str, name: str, api: str = _CRDS) -> dict[str, t.Any] | None:
-    """Return the specification of an object; None if the object or its CustomResourceDefinition does not exist."""
+    """Return the specification of an object, or None if the object or its CustomResourceDefinition does not exist."""
     existing = cluster.lookup(api, resource, name, form=CUSTOM_OBJECT)
     return None if existing is None else existing.get("spec") or {}
 
@@ -146,7 +146,7 @@ def _pools(cluster: Cluster) -> list[dict[str, t.Any]]:
 
 
 def _vxlan_setting(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any], name: str) -> int | None:
-    """Return a VXLAN setting of the Linux nodes; None if it is not set, so Calico's default applies."""
+    """Return a VXLAN setting of the Linux nodes, or None if it is not set and Calico's default applies."""
     variable, field = _VXLAN[name]
     text = variables.get(variable, "")
     if text.isascii() and text.isdigit():
@@ -162,7 +162,7 @@ def _switch(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any], field:
 
 
 def _typha(settings: t.Mapping[str, str], variables: t.Mapping[str, str]) -> str:
-    """Return the name of Typha's service; empty if there is no Typha (`none` in Calico's manifest)."""
+    """Return the name of Typha's service, or an empty string if there is no Typha (`none` in Calico's manifest)."""
     name = variables.get("FELIX_TYPHAK8SSERVICENAME") or settings.get("typha_service_name") or ""
     return "" if name == "none" else name
 

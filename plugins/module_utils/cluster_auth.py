@@ -245,7 +245,7 @@ def _load(options: Options, configuration: t.Any) -> None:
     except (config.ConfigException, OSError) as error:
         raise AuthError(f"kubeconfig {shown} cannot be used: {to_native(error)}") from error
     except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
-        # The texts of these errors may quote the kubeconfig.
+        # The messages of these errors may quote the kubeconfig.
         text = f"kubeconfig {shown} cannot be used: expected a kubeconfig in YAML or JSON ({type(error).__name__})"
         raise AuthError(text) from None
 

@@ -46,7 +46,7 @@ def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> No
 
 
 def node_version(version: str) -> str:
-    """Return a version without `v` and without a vendor's suffix; empty if the text is not a version of Kubernetes.
+    """Return a version without `v` and without a vendor's suffix, or an empty string if it is not a Kubernetes version.
 
     For example, `v1.34.4+k3s1` and `v1.34.4-eks-1a2b3c` become `1.34.4`.
     """

@@ -64,7 +64,7 @@ def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[st
 
 
 def overlay_address(node: t.Mapping[str, t.Any]) -> str:
-    """Return a node's address in Calico's overlay; empty if the node has none yet."""
+    """Return a node's address in Calico's overlay, or an empty string if the node has none yet."""
     return str((node["metadata"].get("annotations") or {}).get(OVERLAY_ADDRESS) or "")
 
 
@@ -98,7 +98,7 @@ def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str
 
 
 def _daemon_set(pod: t.Mapping[str, t.Any]) -> str:
-    """Return the name of a pod's DaemonSet; empty if no DaemonSet would recreate the pod."""
+    """Return the name of a pod's DaemonSet, or an empty string if no DaemonSet would recreate the pod."""
     owner = controller(pod)
     return str(owner["name"]) if owner.get("kind") == "DaemonSet" else ""
 
@@ -163,7 +163,7 @@ def config_map(cluster: Cluster, namespace: str, name: str) -> dict[str, str] | 
 
 
 def dns_service(cluster: Cluster, configured: t.Iterable[str]) -> str:
-    """Return the address of the cluster's DNS service; empty if no node needs it, or if there is no DNS service.
+    """Return the address of the cluster's DNS service, or an empty string if no node needs it or there is no service.
 
     Windows nodes need this address only if the kubelets use a link-local address, which only Linux nodes serve.
     """

@@ -59,7 +59,7 @@ def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
 
 
 def cordon_patch(node: t.Mapping[str, t.Any], mark: CordonMark) -> dict[str, t.Any] | None:
-    """Return the strategic merge patch that cordons and annotates a node; None if the node is cordoned already.
+    """Return the strategic merge patch that cordons and annotates a node, or None if the node is cordoned already.
 
     An annotation that an uncordoned node still has is replaced, because `kubectl uncordon` does not remove annotations.
     """

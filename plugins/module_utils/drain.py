@@ -17,7 +17,7 @@ from .cordon import Cordon, CordonMark, cordon_patch, read_cordon
 from .pods import Pod, SortedPods, container_ids, covering, host_process_sets, is_being_deleted, pod_name, sort_pods
 
 CONFLICTS = 5
-"""How many times one step tries to patch a node that changes between being read and being patched."""
+"""Maximum number of attempts to patch a node in one step. A node may change between being read and being patched."""
 
 
 class Api(t.Protocol):
@@ -49,7 +49,7 @@ class DrainOptions(t.NamedTuple):
     force: bool = False
     delete_emptydir_data: bool = False
     grace_period: int | None = None
-    """Seconds that each pod gets to stop; None means the pod's own grace period."""
+    """Seconds that each pod has to stop; None means the pod's own grace period."""
     dry: bool = False
     """Whether to only report what would be done, and change nothing."""
     retry: float = 2.0
@@ -219,7 +219,7 @@ class NodeDrain:
             self.result["evicted"].append(name)
 
     def _budgets(self, pod: Pod) -> list[str]:
-        """Return the names of a pod's budgets; empty if they cannot be read (the server's error names one of them)."""
+        """Return the names of a pod's budgets, or an empty list if they cannot be read."""
         try:
             return covering(self._api.budgets(pod["metadata"]["namespace"]), pod)
         except ApiError:
@@ -268,7 +268,7 @@ def drain(
 
 
 def _is_ready(node: t.Mapping[str, t.Any]) -> bool:
-    """Return whether a kubelet reports Ready; True if it has never reported anything, since then no pods run there."""
+    """Return whether a kubelet reports Ready; True if it has never reported, because then its node runs no pods."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     return all(one.get("status") == "True" for one in conditions if one.get("type") == "Ready")
 

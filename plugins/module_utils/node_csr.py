@@ -27,7 +27,7 @@ Request = t.Mapping[str, t.Any]
 SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
 """The signer of the client certificates of kubelets (kubernetes.io: Certificates and Certificate Signing Requests)."""
 USERNAME = "system:bootstrap:"
-"""The part of the user name before the token's id (kubernetes.io: Authenticating with Bootstrap Tokens)."""
+"""The part of the user name before the token's ID (kubernetes.io: Authenticating with Bootstrap Tokens)."""
 _USAGES = (
     frozenset({"client auth", "digital signature"}),
     # Only kubelets with RSA keys request the usage "key encipherment".
@@ -64,7 +64,7 @@ def decide(
 
     Args:
         requests: CertificateSigningRequests as the API returns them.
-        expected: ids of the tokens, by the name of the node for which they were created.
+        expected: IDs of the tokens, by the name of the node for which they were created.
         ready: names of the nodes that are Ready.
 
     Raises:

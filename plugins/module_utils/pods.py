@@ -147,7 +147,7 @@ def has_own_network(pod: Pod) -> bool:
 
 
 def container_ids(pods: t.Iterable[Pod]) -> list[str]:
-    """Return the container ids in the status of pods; a container gets a new id each time that it starts."""
+    """Return the container IDs in the status of pods; a container gets a new ID each time it starts."""
     statuses = (status for pod in pods for status in (pod.get("status") or {}).get("containerStatuses") or ())
     return sorted(status["containerID"] for status in statuses if status.get("containerID"))
 
@@ -157,11 +157,11 @@ def host_process_missing(pods: t.Iterable[Pod], before: t.Mapping[str, t.Collect
 
     Args:
         pods: all pods of the node.
-        before: container ids by DaemonSet from before the reboot. Until the kubelet reports, the cluster still shows
+        before: container IDs by DaemonSet from before the reboot. Until the kubelet reports, the cluster still shows
             these containers as running.
 
     Returns:
-        Messages; empty if the pod of every DaemonSet is Ready.
+        Messages, or an empty list if the pod of every DaemonSet is Ready.
     """
     sets = host_process_sets(pods)
     missing = [f"DaemonSet {name} has no pod on this node" for name in sorted(set(before) - set(sets))]
@@ -182,7 +182,7 @@ def daemon_set_missing(pods: t.Iterable[Pod], node: str, expected: t.Iterable[st
         expected: NAMESPACE/NAME of the DaemonSets.
 
     Returns:
-        Messages; empty if a pod of every DaemonSet is ready.
+        Messages, or an empty list if a pod of every DaemonSet is ready.
     """
     sets: dict[str, list[Pod]] = {}
     for pod in pods:
@@ -207,7 +207,7 @@ def is_pod_ready(pod: Pod) -> bool:
 
 
 def _waits_for(pod: Pod) -> str:
-    """Return why a container of a pod is not running, as the kubelet reported it, in parentheses; empty if unknown."""
+    """Return why a container of a pod is not running, in parentheses, or an empty string if the reason is unknown."""
     status = pod.get("status") or {}
     for one in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         waiting = (one.get("state") or {}).get("waiting") or {}

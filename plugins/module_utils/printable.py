@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Make texts safe to print on a terminal (no I/O).
+"""Make text safe to print on a terminal (no I/O).
 
-A node's texts may contain escape sequences that set the window's title, fill the clipboard (OSC 52) or repaint the
+Text from a node may contain escape sequences that set the window's title, fill the clipboard (OSC 52) or repaint the
 screen. A terminal interprets C0 and C1 control characters (ECMA-48). Characters that change the writing direction
 (Unicode Standard Annex #9) can make one text look like another.
 """
@@ -18,13 +18,13 @@ _REPLACEMENT = "\ufffd"
 
 
 def printable(text: str) -> str:
-    r"""Return a text in which all characters are printable, except for line endings and tabs.
+    r"""Return a string in which all characters are printable, except for line endings and tabs.
 
     >>> printable("boom \x1b[2J")
     'boom \\x1b[2J'
 
     Args:
-        text: any text. A safe text is returned unchanged, so a second call changes nothing.
+        text: any string. A safe string is returned unchanged, so a second call changes nothing.
 
     Returns:
         The text, in which ``\xNN`` replaces control characters, a space replaces special spaces, and U+FFFD replaces
@@ -40,5 +40,5 @@ def _visible(match: re.Match[str]) -> str:
     category = unicodedata.category(character)
     if category == "Cc":
         return f"\\x{ord(character):02x}"
-    # Category Zs contains no-break spaces, which are common in French texts.
+    # Category Zs contains no-break spaces, which are common in French text.
     return " " if category == "Zs" else _REPLACEMENT

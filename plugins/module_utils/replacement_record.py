@@ -15,7 +15,7 @@ import typing as t
 ANNOTATION = "winkube.node/replaced-by"
 """The annotation of a node that is being replaced: JSON with the fields of ReplacementRecord."""
 UNREADABLE = "unreadable"
-"""The name and the generation in a record that cannot be used."""
+"""The value of the name and the generation if the record cannot be used."""
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 """Valid names of a new machine and its node."""
 GENERATION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,28}[a-z0-9])?")

@@ -42,7 +42,7 @@ class CallTools(t.NamedTuple):
     clock: t.Callable[[], float]
     sleep: t.Callable[[float], None]
     get: t.Callable[[str], str]
-    """Requests a URL, and returns why the request failed; empty if the response has the status 200."""
+    """Requests a URL, and returns why the request failed, or an empty string if the response has the status 200."""
 
 
 def windows_addresses(nodes: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, str]:

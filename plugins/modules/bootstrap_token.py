@@ -148,7 +148,7 @@ def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
     if not api.may_approve():
         module.fail_json(
             msg="kubeconfig: expected an account that may approve certificates of kubelets, got one that may not; "
-            "grant it the ClusterRole in docs/rbac.yaml, or let the cluster approve (auto_approved: true; "
+            "grant it the ClusterRole in docs/rbac.yaml, or let the cluster approve them (auto_approved: true; "
             "node_join_approval: cluster of the role node_join)"
         )
     changed = api.ensure_bindings()
@@ -206,11 +206,11 @@ def delete_all(api: ApprovalApi, token_ids: t.Iterable[str], *, dry: bool = Fals
 
     Args:
         api: the API.
-        token_ids: ids of the tokens; empty ones are ignored.
+        token_ids: IDs of the tokens; empty ones are ignored.
         dry: only check whether they could be deleted.
 
     Returns:
-        The ids of the tokens that existed.
+        The IDs of the tokens that existed.
 
     Raises:
         ApiError: a request was rejected, or the API server could not be reached for too long.
@@ -243,7 +243,7 @@ def main() -> None:
                 "elements": "str",
                 "default": [],
                 "aliases": ["token_id"],
-                # Token ids are public; kubectl prints them as well.
+                # Token IDs are public; kubectl prints them as well.
                 "no_log": False,
             },
             ttl={"type": "int", "default": 1800},

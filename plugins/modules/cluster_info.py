@@ -12,7 +12,8 @@ version_added: "0.1.0"
 description:
   - Reads the C(cluster-info), C(kubeadm-config) and C(kubelet-config) ConfigMaps of a kubeadm cluster, its nodes,
     and the DaemonSets that would be scheduled on Windows nodes by mistake.
-  - Runs on the controller or a control plane host, never on a Windows node. O(purposes) describes the permissions.
+  - Runs on the controller or a control plane host, never on a Windows node. O(purposes) describes the permissions
+    that the account needs.
 options:
   nodes:
     description: Names of the nodes to return. The default is all nodes.
@@ -36,7 +37,7 @@ options:
   purposes:
     description:
       - What the run is going to do in the cluster. The module fails with a list of missing permissions.
-      - V(read) is what this module reads. V(join) labels nodes, and restricts DaemonSets for Linux to Linux nodes.
+      - V(read) covers what this module reads. V(join) labels nodes, and restricts DaemonSets for Linux to Linux nodes.
         V(tokens) creates and deletes bootstrap tokens, and V(delete_tokens) only deletes them. V(approve) approves the
         certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again, and V(reset) deletes
         nodes of machines that are reset. V(flannel) applies flannel's and kube-proxy's DaemonSets, and V(kube_proxy)
@@ -168,7 +169,7 @@ unbound_daemon_sets:
       description: The DaemonSet's name.
       type: str
     owner:
-      description: Kind and name of the object whose controller creates the DaemonSet. Empty if it has no controller.
+      description: Kind and name of the object that controls the DaemonSet. Empty if there is none.
       type: str
     managers:
       description: Labels and annotations that name the tool that manages the DaemonSet, such as Helm.

@@ -140,7 +140,7 @@ def refuse_unlabelled(items: t.Iterable[t.Mapping[str, t.Any]], label: str) -> N
 
 
 def identity_texts(items: t.Iterable[t.Mapping[str, t.Any]]) -> set[str]:
-    """Return the non-secret texts in objects: API version, kind, type, name, namespace and labels."""
+    """Return the non-secret strings in objects: API version, kind, type, name, namespace and labels."""
     texts: set[str] = set()
     for item in items:
         about = item.get("metadata") or {}

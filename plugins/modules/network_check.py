@@ -11,8 +11,8 @@ short_description: Check the pod network of a cluster with short-lived pods
 version_added: "0.1.0"
 description:
   - Opens TCP connections between pods on Windows and Linux nodes, to services by IP address and by DNS name, to
-    NodePorts through nodes of both operating systems, and to a URL outside of the cluster. By default, if a program in
-    the cluster enforces network policies, it also checks that a policy blocks connections.
+    NodePorts through nodes of both operating systems, and to a URL outside the cluster. By default, if a program in
+    the cluster enforces network policies, the module also checks that a policy blocks connections.
   - The nodes form a ring, in which each node connects to the next one. So the number of connections grows with the
     number of nodes, not with its square.
   - All objects are in a separate namespace with a random name. The module always deletes this namespace, and waits
@@ -147,13 +147,13 @@ results:
       description: The node of the pod that connects, or V(controller).
       type: str
     from_os:
-      description: The operating system of that node.
+      description: The operating system of the node in C(from).
       type: str
     to:
       description: The node that is tested, or the URL of an outbound connection.
       type: str
     to_os:
-      description: The operating system of that node.
+      description: The operating system of the node in C(to).
       type: str
     answered_by:
       description: For a NodePort, the node whose pod accepts the connection. Otherwise empty.
@@ -227,7 +227,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def connect(host: str, port: int, seconds: float) -> str:
-    """Open a TCP connection from this machine, and return why it failed; empty if it succeeded."""
+    """Open a TCP connection from this machine, and return why it failed, or an empty string if it succeeded."""
     try:
         socket.create_connection((host, port), timeout=seconds).close()
     except TimeoutError:

@@ -112,7 +112,7 @@ class Approver:
 
     Args:
         api: the cluster.
-        token_ids: ids of the tokens, by node.
+        token_ids: IDs of the tokens, by node.
     """
 
     def __init__(self, api: ApprovalApi, token_ids: t.Mapping[str, str]) -> None:
@@ -202,7 +202,7 @@ def wait(approver: Approver, timeout: float, clock: t.Callable[[], float], sleep
 def main() -> None:
     module = AnsibleModule(
         argument_spec=cluster_arguments(
-            # Token ids are public; kubectl prints them as well.
+            # Token IDs are public; kubectl prints them as well.
             token_ids={"type": "dict", "required": True, "no_log": False},
             timeout={"type": "int", "default": 1800},
         ),

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What differs between two states of an object (no I/O)."""
+"""Find what differs between two states of an object (no I/O)."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def _reference(row: t.Mapping[str, t.Any]) -> Reference:
 
 
 def write(namespace: str, name: str, entries: t.Iterable[Recorded]) -> Object:
-    """Return the ConfigMap.
+    """Return the ConfigMap that records the objects.
 
     Args:
         namespace: the ConfigMap's namespace.

@@ -53,7 +53,7 @@ class ObjectSetError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class PlannedObject:
-    """What a run does with one object."""
+    """The plan for one object."""
 
     of: Reference
     item: t.Mapping[str, t.Any]
@@ -177,7 +177,7 @@ class ObjectSet:
         except ApiError as error:
             if error.status == 409:
                 raise ObjectSetError(conflict(str(of), str(error))) from error
-            raise ObjectSetError(f"{of}: the API server rejects the object: {error}") from error
+            raise ObjectSetError(f"{of}: the API server rejected the object: {error}") from error
         action = CREATED if before is None else CHANGED
         if before is not None and comparable(before) == comparable(after):
             action = UNCHANGED

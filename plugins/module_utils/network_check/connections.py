@@ -72,7 +72,7 @@ class Tools(t.NamedTuple):
     """Returns the time of a monotonic clock, in seconds."""
     sleep: t.Callable[[float], None]
     connect: t.Callable[[str, int, float], str]
-    """Opens a TCP connection from this machine, and returns why the connection failed; empty if it succeeded."""
+    """Opens a TCP connection from this machine, and returns why it failed, or an empty string if it succeeded."""
 
 
 class ServiceApi(PodApi, t.Protocol):
@@ -208,7 +208,7 @@ class Connections:
         return {check: (probe.address, answer) for (check, probe), answer in zip(probes, connected)}  # noqa: B905
 
     def _destination(self, check: Check) -> tuple[str, int, str]:
-        """Return the host and port to which a check connects, and why the check cannot be made; empty if it can."""
+        """Return the host and port to which a check connects, and why it cannot connect (empty if it can)."""
         if check.kind == OUTBOUND:
             return (*host_and_port(check.target), "")
         server = self._servers[check.server]

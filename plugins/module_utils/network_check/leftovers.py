@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which namespaces of earlier runs may be deleted (no I/O).
+"""Decide which namespaces of earlier runs may be deleted (no I/O).
 
 A run that was killed leaves its namespace behind, and the next run deletes it. The namespace of a run that another
 controller is performing at the same time must stay. So each namespace records the machine and the process of its run,

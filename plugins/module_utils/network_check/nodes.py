@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which nodes take part in a network check, and why other nodes do not (no I/O)."""
+"""Choose the nodes that take part in a network check, and explain why other nodes cannot (no I/O)."""
 
 from __future__ import annotations
 

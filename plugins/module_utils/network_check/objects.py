@@ -21,7 +21,7 @@ RUN_ANNOTATION = "winkube.node/network-check"
 ROLE_LABEL, NAME_LABEL = "winkube.node/network-check-role", "winkube.node/network-check-name"
 SERVER_PORT = 8080
 _UNPRIVILEGED = 65534
-"""The user id of `nobody` in container images for Linux."""
+"""The user ID of `nobody` in container images for Linux."""
 
 Object = dict[str, t.Any]
 

@@ -47,7 +47,7 @@ _LEAST = {
 
 
 def problem(params: t.Mapping[str, t.Any]) -> str:
-    """Return why the options cannot be used; empty if they can."""
+    """Return why the options cannot be used, or an empty string if they can."""
     for name, least in _LEAST.items():
         if params[name] < least:
             return f"{name}: expected a number of at least {least}, got {params[name]}"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the status of a pod means for the checks (no I/O).
+"""Determine what the status of a pod means for the checks (no I/O).
 
 A container that could not run says nothing about the network, so its check is `not_run`, neither passed nor failed.
 """
@@ -33,7 +33,7 @@ class Answer(t.NamedTuple):
 
 
 def server_address(pod: Pod) -> str:
-    """Return the IP address of a server pod; empty if its container is not running yet."""
+    """Return the IP address of a server pod, or an empty string if its container is not running yet."""
     status = pod.get("status") or {}
     running = any("running" in (one.get("state") or {}) for one in status.get("containerStatuses") or ())
     return str(status.get("podIP") or "") if running and status.get("phase") == "Running" else ""
@@ -103,6 +103,6 @@ def _answer(terminated: t.Mapping[str, t.Any], seconds: int) -> Answer:
 
 
 def _text(text: t.Any) -> str:
-    """Return a text that a node reported, as one line of limited length."""
+    """Return text from a node as one line of limited length."""
     line = " ".join(printable(str(text or "")).split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which node connects to which node, and how (no I/O).
+"""Plan which node connects to which node, and how (no I/O).
 
 The nodes of an operating system form a ring: each connects to the next one. So the number of connections grows with the
 number of nodes, not with its square. Each node is the source and the target of connections between pods, the source of

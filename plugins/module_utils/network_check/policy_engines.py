@@ -38,7 +38,7 @@ SYSTEMS = {LINUX: "Linux", WINDOWS: "Windows"}
 
 
 def missing_engine(system: str, daemon_sets: t.Collection[str]) -> str:
-    """Return why network policies cannot be checked on nodes of an operating system; empty if they can.
+    """Return why network policies cannot be checked on nodes of an operating system, or an empty string if they can.
 
     Args:
         system: `windows` or `linux`.

@@ -72,7 +72,7 @@ def run(
         nodes: the nodes that take part.
         settings: the settings.
         tools: clock and connections.
-        token: a random text, for the name of the namespace.
+        token: a random string for the namespace's name.
         mark: the mark of the namespace.
 
     Raises:

@@ -12,7 +12,7 @@
 
 The functions replace secrets with `***`, except `redact_url`, which removes them without a replacement. `hidden`
 returns the text for a value that is not shown at all. If it is uncertain whether something is a secret, it is removed.
-Redacting a text a second time does not change it.
+Redacting text a second time does not change it.
 
 The package is part of module_utils, because module_utils and plugin_utils need it, and ansible-test does not let
 module_utils import plugin_utils.
@@ -21,11 +21,11 @@ module_utils import plugin_utils.
 from __future__ import annotations
 
 BLANK = "***"
-"""What replaces a secret within a text."""
+"""The replacement for a secret within other text."""
 HIDDEN = "(hidden)"
-"""What is shown in place of a whole value."""
+"""The text that is shown in place of a whole value."""
 HIDDEN_CHANGED = "(hidden, changed)"
-"""What is shown in place of a whole value that changes, both before and after the change."""
+"""The text that is shown in place of a whole value that changes, both before and after the change."""
 
 
 def hidden(reason: str) -> str:

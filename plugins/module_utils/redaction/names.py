@@ -74,7 +74,7 @@ _IN_COLUMNS = re.compile(r"(?:^|[\r\n])[A-Z0-9_]{0,80}\Z")
 
 
 class _Span(t.NamedTuple):
-    """A secret value."""
+    """The position of a secret value, and its replacement."""
 
     start: int
     end: int
@@ -92,7 +92,7 @@ def may_be_secret(name: str) -> bool:
 
 
 def is_open(text: str) -> bool:
-    """Return whether the last three lines contain a secret name, whose value may follow in the next lines."""
+    """Return whether the last three lines contain a secret name, whose value may follow on the next lines."""
     lines = text.splitlines()[-3:]
     return any(_SECRET_WORDS.search(_lower(line)) for line in lines)
 
@@ -121,7 +121,7 @@ def _lower(text: str) -> str:
 
 
 def _values(text: str, lower: str, word: re.Match[str]) -> t.Sequence[_Span]:
-    """Return the position of a name's value, given the secret word in the name."""
+    """Return the positions of a name's values, given the secret word in the name."""
     rest = t.cast("re.Match[str]", _REST.match(text, word.end()))
     end = rest.end()
     # Check the name before the value, because the value of a harmless name may be long and contain other names.
@@ -176,7 +176,7 @@ def _is_json(sign: re.Match[str]) -> bool:
 
 
 def _next_line(text: str, gap: re.Match[str], sign: re.Match[str], begins_line: bool) -> t.Sequence[_Span]:
-    """Return a value below its name: indented JSON, or YAML."""
+    """Return the positions of a value below its name, as in indented JSON or in YAML."""
     if _is_json(sign) and _OPENING.match(text, gap.end()):
         return _quoted(text, gap.end())
     line = _LINE.match(text, gap.end())
@@ -186,7 +186,7 @@ def _next_line(text: str, gap: re.Match[str], sign: re.Match[str], begins_line: 
 
 
 def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
-    """Return the lines below a name that are indented more deeply than the name."""
+    """Return the position of the lines below a name that are indented more deeply than the name."""
     margin = t.cast("re.Match[str]", _MARGIN.match(text, text.rfind("\n", 0, name) + 1))
     width, end = len(margin[0]), start
     while end - start < _MOST_OF_A_BLOCK and (line := _FOLLOWING_LINE.match(text, end)):
@@ -197,7 +197,7 @@ def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
 
 
 def _members(text: str, match: re.Match[str]) -> t.Sequence[_Span]:
-    """Return the secret values, not the descriptive ones, in an object under a secret name, as in `{"value": "x"}`."""
+    """Return the positions of the secret values, not the descriptive ones, in an object such as `{"value": "x"}`."""
     spans: list[_Span] = []
     for member in _MEMBER.finditer(text, match.start(1), match.end(1)):
         if _OPENING.match(text, member.end()):
@@ -208,7 +208,7 @@ def _members(text: str, match: re.Match[str]) -> t.Sequence[_Span]:
 
 
 def _quoted(text: str, start: int) -> t.Sequence[_Span]:
-    """Return a quoted value, also in JSON within JSON; without a closing quote, it extends to the end of the line."""
+    """Return the position of a quoted value, also in JSON within JSON. An unclosed value extends to the end of line."""
     opening = t.cast("re.Match[str]", _OPENING.match(text, start))
     escapes, end = len(opening[0]) - 1, len(text)
     for closing in _CLOSING[opening[0][-1]].finditer(text, opening.end()):

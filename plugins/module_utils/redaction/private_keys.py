@@ -30,6 +30,6 @@ def redact_private_keys(text: str) -> str:
 
 
 def open_key(text: str) -> int:
-    """Return where a private key begins that may continue beyond the text; -1 if there is no such key."""
+    """Return the start of a private key that may continue beyond the text, or -1 if there is no such key."""
     start = max((match.start() for match in _BEGIN.finditer(text)), default=-1)
     return start if start >= 0 and len(text) - start <= LONGEST_KEY and not _END.search(text, start) else -1

@@ -59,7 +59,7 @@ def _settled(text: str) -> tuple[str, str]:
 
 
 def _encoding(head: bytes) -> str | None:
-    """Return the encoding of a file, detected from its beginning; None if it is not text."""
+    """Return the encoding of a file, detected from its beginning, or None if it is not text."""
     if head[:2] == b"\xff\xfe":
         return "utf-16-le"
     if head[:2] == b"\xfe\xff":
@@ -98,7 +98,7 @@ def _skip_line(source: t.BinaryIO, newline: bytes) -> bytes:
 
 
 def _after(data: bytes, newline: bytes, find: t.Callable[..., int]) -> int:
-    """Return where the line after the first or last line ending begins; 0 if there is none."""
+    """Return the position after the line ending that `find` finds, or 0 if there is none."""
     width, position = len(newline), find(newline)
     # In UTF-16, bytes of two adjacent characters may look like a line end.
     while position >= 0 and position % width:

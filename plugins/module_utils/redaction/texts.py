@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Redact secrets in collected texts, and leave all other text unchanged.
+"""Redact secrets in collected text, and leave all other text unchanged.
 
 A word that may be a secret is redacted, because readers rarely need it. Sources for the forms of secrets: kubernetes.io
 (bootstrap tokens, `[a-z0-9]{6}.[a-z0-9]{16}`; client-key-data of kubeconfigs), RFC 7519 (JSON web tokens), RFC 7468
@@ -25,7 +25,7 @@ class _Form(t.NamedTuple):
     """The pattern of one kind of secret.
 
     Matching takes linear time: no match can begin inside an unbounded repetition of another match, and patterns that
-    can begin anywhere have a maximum length. A test checks this with texts that repeat the beginnings of the patterns.
+    can begin anywhere have a maximum length. A test checks this with strings that repeat the patterns' beginnings.
     """
 
     hints: tuple[str, ...]
@@ -155,7 +155,7 @@ class Redaction:
         return without_named(text)
 
     def value(self, value: t.Any) -> t.Any:
-        """Return a JSON value without the secrets in its texts and under secret names."""
+        """Return a JSON value without the secrets in its strings and under secret names."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, t.Mapping):
@@ -166,7 +166,7 @@ class Redaction:
         return value
 
     def _member(self, name: str, item: t.Any, *, named: bool) -> t.Any:
-        """Redact a member of a mapping; `named` means that the mapping has a secret name, as in env."""
+        """Redact a member of a mapping; `named` means that the value of `name` or `key` is a secret name, as in env."""
         if is_secret_name(name) or (named and name.lower() in VALUE_NAMES):
             return self._all_secret(item)
         return self.value(item)
@@ -208,7 +208,7 @@ _NOTHING_KNOWN = Redaction()
 
 
 def redact_value(text: str) -> str:
-    """Return a value from a user for a message, without the users and queries of URLs and without other secrets.
+    """Return a user-supplied value for a message, without the users and queries of URLs and without other secrets.
 
     >>> redact_value("see https://me:x@example.org/a?b=c, password=x")
     'see https://***@example.org/a?*** password=***'

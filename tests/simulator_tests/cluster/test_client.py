@@ -201,10 +201,10 @@ def kubeconfig(folder: Path, server: str) -> Path:
         (b"[]", "expected an object, got a list"),
         (b'{"items": {}}', "items: expected a list, got an object"),
         (b'{"items": [1]}', r"items\[0\]: expected an object, got a number"),
-        (b'{"items": [{"metadata": {}}]}', r"items\[0\]\.metadata\.name: expected text, got nothing"),
+        (b'{"items": [{"metadata": {}}]}', r"items\[0\]\.metadata\.name: expected a string, got nothing"),
         (
             b'{"items": [{"metadata": {"name": "n", "resourceVersion": "1"}, "status": {"addresses": [{"type": 1}]}}]}',
-            r"items\[0\]\.status\.addresses\[0\]\.type: expected text, got a number",
+            r"items\[0\]\.status\.addresses\[0\]\.type: expected a string, got a number",
         ),
     ],
 )

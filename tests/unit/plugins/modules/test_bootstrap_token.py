@@ -181,7 +181,7 @@ def test_a_user_without_the_right_to_approve_gets_no_token(cluster: FakeCluster,
     assert run_module(bootstrap_token, cluster) == {
         "failed": True,
         "msg": "kubeconfig: expected an account that may approve certificates of kubelets, got one that may not; "
-        "grant it the ClusterRole in docs/rbac.yaml, or let the cluster approve (auto_approved: true; "
+        "grant it the ClusterRole in docs/rbac.yaml, or let the cluster approve them (auto_approved: true; "
         "node_join_approval: cluster of the role node_join)",
     }
     assert changes(cluster) == []

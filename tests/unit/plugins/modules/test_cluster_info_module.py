@@ -169,8 +169,8 @@ def test_information_of_a_cluster_with_everything(cluster: FakeCluster) -> None:
     [
         ("kube-system/kubeadm-config", "ClusterConfiguration", "networking: []",
          "networking: expected an object, got a list"),
-        ("kube-system/kubelet-config", "kubelet", "clusterDNS: x", "clusterDNS: expected a list, got text"),
-        ("kube-system/kubelet-config", "kubelet", "clusterDNS: [1]", "clusterDNS[0]: expected text, got a number"),
+        ("kube-system/kubelet-config", "kubelet", "clusterDNS: x", "clusterDNS: expected a list, got a string"),
+        ("kube-system/kubelet-config", "kubelet", "clusterDNS: [1]", "clusterDNS[0]: expected a string, got a number"),
         ("kube-system/kubelet-config", "kubelet", "{", "expected YAML"),
     ],
 )  # fmt: skip
@@ -280,7 +280,7 @@ def test_a_cluster_that_is_not_reached_is_reported(cluster: FakeCluster, tmp_pat
     assert found["msg"].startswith(f"kubeconfig '{tmp_path}/none' cannot be used: ")
     cluster.objects["version"] = {}
     discoverable(cluster)
-    words = "the response to GET /version cannot be used: gitVersion: expected text, got nothing"
+    words = "the response to GET /version cannot be used: gitVersion: expected a string, got nothing"
     message = f"a request to the API server {cluster.url} failed: {words}"
     assert run_module(cluster_info, cluster) == {"failed": True, "msg": message}
     cluster.fail("GET", "version", 200, b"<html>")
