@@ -49,7 +49,7 @@ def host(url: str) -> str:
 
 
 def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str:
-    """Return why nothing verifies a download; empty if a checksum verifies it.
+    """Return why nothing verifies a download, or an empty string if a checksum verifies it.
 
     Args:
         sha256: expected SHA-256: pinned, or from a site.

@@ -119,7 +119,7 @@ class Builder:
     # --- Existing files.
 
     def _kept(self) -> dict[str, IndexEntry]:
-        """Return the signed entries of an earlier run whose files are unchanged. Other files count as missing."""
+        """Return an earlier run's signed entries, without those whose files have changed."""
         try:
             entries = signing.read(self._directory, self._key, settle=not self._options.check_mode)
         except BundleError as problem:

@@ -3,7 +3,7 @@
 """Write and recover the index of a bundle and its signature, even if a run is killed at any moment.
 
 Two files cannot be replaced in one step. So the index and the signature are first written to the working folder. Then
-the index is moved to its place, and then the signature. At every moment, these four files include an index with its
+the index is moved to its place, and then the signature. At all times, these four files include an index with its
 valid signature. Runs that use a bundle accept only the two final files (`verify.py`).
 """
 

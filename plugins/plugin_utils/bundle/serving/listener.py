@@ -137,7 +137,7 @@ class RequestListener:
         self._advance(connection)
 
     def _evict(self) -> None:
-        """Close the connection that has waited longest at the address with the most connections."""
+        """Close the connection that has waited longest among those from the address with the most connections."""
         if self._waiting:
             most = max(self._waiting, key=lambda address: len(self._waiting[address]))
             self._close(next(iter(self._waiting[most])))
