@@ -119,8 +119,8 @@ nodes:
       type: str
     has_pods:
       description:
-        - Whether the node has pods on the pod network that have not ended. Pods on the node's network, such as HostProcess
-          pods, do not count. V(true) if the account is not allowed to list the pods of all namespaces.
+        - Whether the node has pods on the pod network that have not ended. Pods on the node's network, such as
+          HostProcess pods, do not count. V(true) if the account is not allowed to list the pods of all namespaces.
       type: bool
       returned: if O(pods=true)
     reason:

@@ -25,7 +25,7 @@ _OBJECT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 _ACCOUNT = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 _DOMAIN = ("Sid", "MachineAccountName", "Guid", "DnsTreeName", "DnsName", "NetBiosName")
 _PLUGIN = ("PortableCcgVersion", "PluginGUID", "PluginInput")
-_ANOTHER = AsItIs("a different value")
+_ANOTHER = AsItIs("another value")
 _HINT = "Create the credential spec with New-CredentialSpec (module CredentialSpec), and use the JSON that it writes."
 
 

@@ -173,9 +173,7 @@ class DomainJoin:
         state, after = self._observe(online=False)
         if not state.is_member_of(self._request.domain):
             actual = f"a member of {state.domain}" if state.domain else "in a workgroup"
-            raise self._failed(
-                f"expected the machine to be a member of the domain after the reboot, but it is {actual}"
-            )
+            raise self._failed(f"expected a member of the domain after the reboot, got a machine that is {actual}")
         if after.computer_name.lower() != before.computer_name.lower():
             raise self._failed(f"expected the computer name {before.computer_name}, got {after.computer_name}")
 

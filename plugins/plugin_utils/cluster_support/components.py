@@ -27,7 +27,7 @@ _OF_AZURE = ("azure_disk", "azure_file")
 
 
 def _account(_settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the account and permissions of kube-proxy's Windows service, without a token (the role cni creates one)."""
+    """Return the account and permissions of kube-proxy's Windows service. The role cni creates the account's token."""
     return [one for one in kube_proxy_pods.account_objects() if one["kind"] != "Secret"]
 
 

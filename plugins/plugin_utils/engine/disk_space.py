@@ -120,7 +120,7 @@ def volume(path: str) -> str:
 
 
 def measure_calls(changes: t.Sequence[Planned], early: EarlySizes | None = None) -> tuple[Call, ...]:
-    """Return the calls of the measure batch, or an empty tuple if no change needs disk space or `early` has all answers.
+    """Return the calls of the measure batch, or an empty tuple if no change needs space or `early` has all answers.
 
     Args:
         changes: the plan.

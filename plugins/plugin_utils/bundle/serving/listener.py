@@ -86,7 +86,7 @@ class RequestListener:
 
     @property
     def port(self) -> int:
-        """Return the port on which the server listens."""
+        """The port on which the server listens."""
         return int(self._listener.getsockname()[1])
 
     def serve(self) -> None:

@@ -46,9 +46,9 @@ def test_specs_with_and_without_a_plugin_are_accepted() -> None:
     ("spec", "text"),
     [
         (changed("CmsPlugins", None), "x.CmsPlugins: expected a value, got nothing. Create the credential spec"),
-        (changed("CmsPlugins", ["Other"]), "x.CmsPlugins: expected [ActiveDirectory], got a different value"),
-        (changed("CmsPlugins", 1), "x.CmsPlugins: expected [ActiveDirectory], got a different value"),
-        (SPEC | {"CmsPlugins": None}, "x.CmsPlugins: expected [ActiveDirectory], got a different value"),
+        (changed("CmsPlugins", ["Other"]), "x.CmsPlugins: expected [ActiveDirectory], got another value"),
+        (changed("CmsPlugins", 1), "x.CmsPlugins: expected [ActiveDirectory], got another value"),
+        (SPEC | {"CmsPlugins": None}, "x.CmsPlugins: expected [ActiveDirectory], got another value"),
         (changed("cmsplugins", SECRET), "x: expected only CmsPlugins, DomainJoinConfig, ActiveDirectoryConfig, got"),
         (changed("DomainJoinConfig", SECRET), "x.DomainJoinConfig: expected a mapping with Sid, MachineAccountName,"),
         (changed("DomainJoinConfig.Sid", SECRET), "x.DomainJoinConfig.Sid: expected the SID of the domain, got"),
@@ -56,7 +56,7 @@ def test_specs_with_and_without_a_plugin_are_accepted() -> None:
         (changed("DomainJoinConfig.NetBiosName", ""), "x.DomainJoinConfig.NetBiosName: expected a string, got nothing"),
         (
             changed("DomainJoinConfig.DnsName", 7),
-            "x.DomainJoinConfig.DnsName: expected a string, got a different value",
+            "x.DomainJoinConfig.DnsName: expected a string, got another value",
         ),
         (
             SPEC | {"DomainJoinConfig": SPEC["DomainJoinConfig"] | {"DnsName": None}},
