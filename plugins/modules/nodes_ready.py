@@ -280,7 +280,10 @@ def has_pods(api: NodeApi, node: str) -> bool:
 
 
 def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
-    """Poll until all nodes are in the state that the task waits for, or the time is up; in check mode, poll once."""
+    """Poll until all nodes are in the state that the task waits for, or the time is up, and return the module's result.
+
+    In check mode, poll only once.
+    """
     params = module.params
     begin = time.monotonic()
     end = begin + params["timeout"]

@@ -72,7 +72,7 @@ def test_specs_with_and_without_a_plugin_are_accepted() -> None:
         ),
         (
             changed("ActiveDirectoryConfig.HostAccountConfig.PluginGUID", SECRET),
-            "x.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: expected the plugin's CLSID, got text",
+            "x.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: expected the plugin's CLSID, got a string",
         ),
         (
             changed("ActiveDirectoryConfig.HostAccountConfig.Password", SECRET),
