@@ -96,7 +96,7 @@ def _parts(directory: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
 
 
 def _move(sources: tuple[pathlib.Path, pathlib.Path], final: tuple[pathlib.Path, pathlib.Path]) -> None:
-    """Move the index first, because a signature without its index would be useless."""
+    """Move both files, the index first, because a signature without its index would be useless."""
     for source, target in zip(sources, final, strict=True):
         if source != target:
             source.replace(target)
