@@ -75,7 +75,7 @@ from ..module_utils.node_changes import change_nodes
 
 
 def mismatch(node: t.Mapping[str, t.Any], expected: t.Collection[str]) -> str:
-    """Return why a node does not belong to a machine; empty if the node reports one of the machine's addresses."""
+    """Return why a node does not belong to the expected machine, or an empty string if it does."""
     reported = [str(one["address"]) for one in (node.get("status") or {}).get("addresses") or ()]
     if identifies(str(node["metadata"]["name"]), reported, expected):
         return ""

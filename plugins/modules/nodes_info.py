@@ -99,7 +99,7 @@ Object = t.Mapping[str, t.Any]
 
 
 def conditions(node: Object) -> dict[str, t.Any]:
-    """Summarize a node's conditions, whose texts come from the node's kubelet."""
+    """Return a summary of a node's conditions, with the kubelet's texts made safe to print."""
     listed = {one["type"]: one for one in (node.get("status") or {}).get("conditions") or ()}
     ready = listed.pop("Ready", {})
     reason = f"{ready.get('reason') or 'NotReady'}: {ready.get('message') or 'no message'}" if ready else ""
@@ -131,7 +131,7 @@ def describe(node: Object, pods: t.Sequence[str], errors: t.Sequence[str]) -> di
 
 
 def pending_reason(pod: Object) -> str:
-    """Return the reason why a pod does not start; empty if its status contains none."""
+    """Return the reason why a pod does not start, or an empty string if its status contains none."""
     status = pod.get("status") or {}
     states = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     waiting = [(one.get("state") or {}).get("waiting") or {} for one in states]
@@ -185,7 +185,7 @@ def if_allowed(read: t.Callable[[Cluster], t.Any], cluster: Cluster, otherwise: 
 
 
 def announced(cluster: Cluster) -> str:
-    """Return the kubeconfig with which nodes join, from the ConfigMap cluster-info; empty if there is none.
+    """Return the kubeconfig with which nodes join, from cluster-info, or an empty string if there is none.
 
     Raises:
         ApiError: the request failed.
@@ -194,7 +194,7 @@ def announced(cluster: Cluster) -> str:
 
 
 def ca_of(kubeconfig: str) -> str:
-    """Return the CA certificates in the kubeconfig of cluster-info (PEM); empty if there are none."""
+    """Return the CA certificates in the kubeconfig of cluster-info (PEM), or an empty string if there are none."""
     match = _AUTHORITY.search(kubeconfig)
     try:
         return base64.b64decode(match[1], validate=True).decode("ascii") if match else ""

@@ -41,7 +41,7 @@ options:
     type: bool
     default: false
   pods:
-    description: Whether to report which nodes have pods that use their own network, as RV(nodes.has_pods).
+    description: Whether to report which nodes have pods on the pod network, as RV(nodes.has_pods).
     type: bool
     default: false
   daemon_sets:
@@ -119,7 +119,7 @@ nodes:
       type: str
     has_pods:
       description:
-        - Whether the node has pods that use their own network and have not ended. Pods on the node's network, such as
+        - Whether the node has pods on the pod network that have not ended. Pods on the node's network, such as
           HostProcess pods, do not count. V(true) if the account is not allowed to list the pods of all namespaces.
       type: bool
       returned: if O(pods=true)
@@ -266,7 +266,7 @@ def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dic
 
 
 def has_pods(api: NodeApi, node: str) -> bool:
-    """Return whether a node has pods with their own network; True if the account is not allowed to list pods.
+    """Return whether a node has pods on the pod network; True if the account is not allowed to list pods.
 
     Raises:
         ApiError: the request failed for a different reason.
@@ -280,7 +280,10 @@ def has_pods(api: NodeApi, node: str) -> bool:
 
 
 def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
-    """Poll until all nodes are in the state that the task waits for, or the time is up; in check mode, poll once."""
+    """Poll until all nodes are in the state that the task waits for, or the time is up, and return the module's result.
+
+    In check mode, poll only once.
+    """
     params = module.params
     begin = time.monotonic()
     end = begin + params["timeout"]

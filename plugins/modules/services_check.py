@@ -111,7 +111,7 @@ class ServicesApi:
 
 
 def get(url: str, seconds: float) -> str:
-    """Request a URL, and return why the request failed; empty if the response has the status 200."""
+    """Request a URL, and return why the request failed, or an empty string if the response has the status 200."""
     try:
         with _OPENER.open(url, timeout=seconds) as response:
             status = int(response.status)

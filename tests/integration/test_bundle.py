@@ -184,8 +184,8 @@ def test_a_new_checksum_file_comes_with_its_file_only(controller: Controller) ->
         ("html", {}, "an HTML page"),
         ("status", {"status": 404}, "HTTP 404"),
         ("status", {"status": 401}, "HTTP 401"),
-        ("status", {"status": 503}, "HTTP 503 Service Unavailable, after 3 attempts"),
-        ("loop", {}, "more than 10 redirects"),
+        ("status", {"status": 503}, "HTTP 503 Service Unavailable (attempts: 3)"),
+        ("loop", {}, "it redirects more than 10 times"),
     ],
 )
 def test_a_failed_download_is_one_message_and_the_rest_is_downloaded(

@@ -122,7 +122,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
     def converge(
         self, session: NodeSession, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
     ) -> dict[str, t.Any]:
-        """Converge the node according to check mode and the options.
+        """Converge the node with these options, or only plan the changes in check mode.
 
         Returns:
             The result, which includes failures and what was done before the failures.

@@ -65,7 +65,7 @@ def check(spec: t.Mapping[str, t.Any], where: str) -> None:
     for name, form in (("Sid", _SID), ("Guid", GUID)):
         if not form.fullmatch(domain[name]):
             place = f"{where}.DomainJoinConfig.{name}"
-            got = AsItIs(f"text that is not a {name.upper()}")
+            got = AsItIs(f"a string that is not a {name.upper()}")
             raise ResourceError(place, got, f"expected the {name.upper()} of the domain", _HINT)
     place = f"{where}.ActiveDirectoryConfig"
     _fields(spec["ActiveDirectoryConfig"], place, ("GroupManagedServiceAccounts",), ("HostAccountConfig",))
@@ -79,7 +79,7 @@ def check(spec: t.Mapping[str, t.Any], where: str) -> None:
         if not GUID.fullmatch(plugin["PluginGUID"]):
             raise ResourceError(
                 f"{place}.HostAccountConfig.PluginGUID",
-                AsItIs("text that is not a GUID"),
+                AsItIs("a string that is not a GUID"),
                 "expected the plugin's CLSID",
             )
 
@@ -115,5 +115,5 @@ def _texts(value: object, where: str, names: t.Sequence[str]) -> dict[str, str]:
     for name, text in values.items():
         # The API server accepts only strings.
         if not isinstance(text, str) or not text.strip():
-            raise ResourceError(f"{where}.{name}", _ANOTHER if text else None, "expected text", _HINT)
+            raise ResourceError(f"{where}.{name}", _ANOTHER if text else None, "expected a string", _HINT)
     return values

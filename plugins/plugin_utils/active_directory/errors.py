@@ -25,7 +25,7 @@ def log_call() -> Call:
 
 
 def code_of(message: str, log: CallResult) -> int | None:
-    """Return the error code of a join; None if it is unknown.
+    """Return the error code of a join, or None if it is unknown.
 
     Args:
         message: the module's message, which is in the display language of Windows.

@@ -93,7 +93,7 @@ class DomainJoin:
             check_mode: whether to change nothing.
 
         Returns:
-            Why the machine was changed, or would be changed; empty if it needs no change.
+            Why the machine was or would be changed, or an empty string if it needs no change.
 
         Raises:
             NodeError: the machine cannot join.
@@ -117,7 +117,7 @@ class DomainJoin:
         return why
 
     def _observe(self, *, online: bool) -> tuple[DomainState, WindowsInfo]:
-        """Read the state, and refuse a machine that cannot join."""
+        """Read the state, and fail if the machine cannot join."""
         domain = self._request.domain
         # Only the existence of the kubeconfig matters, so its content is not read.
         conf = query("kubeconfig", "@read-file", {"paths": [KUBELET_CONF]}, select=("exists",), on_error="stop")
@@ -129,7 +129,7 @@ class DomainJoin:
         return state, windows
 
     def _check_name(self, windows: WindowsInfo) -> None:
-        """Refuse offline join data for another computer, because Windows would rename the machine."""
+        """Reject offline join data for another computer, because Windows would rename the machine."""
         if not self._request.blob:
             return
         try:
@@ -139,7 +139,7 @@ class DomainJoin:
         if not known.is_for(windows.computer_name):
             raise self._failed(
                 f"node_join_domain_blob: expected data for the computer {windows.computer_name}, got data for "
-                f"{known.computer}. Windows would rename the machine. Create the data for this computer"
+                f"{known.computer}. Windows would rename the machine. Create data for {windows.computer_name}"
             )
 
     def _join(self) -> None:
@@ -173,7 +173,7 @@ class DomainJoin:
         state, after = self._observe(online=False)
         if not state.is_member_of(self._request.domain):
             actual = f"a member of {state.domain}" if state.domain else "in a workgroup"
-            raise self._failed(f"expected a member of the domain after the reboot, but the machine is {actual}")
+            raise self._failed(f"expected a member of the domain after the reboot, got a machine that is {actual}")
         if after.computer_name.lower() != before.computer_name.lower():
             raise self._failed(f"expected the computer name {before.computer_name}, got {after.computer_name}")
 

@@ -34,7 +34,7 @@ class OfflineJoinData:
     """Name of the computer; empty if the data has a form that `read` does not know."""
 
     def is_for(self, computer: str) -> bool:
-        """Return whether the data is for a computer, or has a form that does not show which computer it is for.
+        """Return whether the data is for the given computer, or has a form that does not show which computer it is for.
 
         Args:
             computer: the name; only the part that NetBIOS uses is compared.
@@ -43,7 +43,7 @@ class OfflineJoinData:
 
 
 class _NdrReader:
-    """A reader of NDR data that starts at its beginning."""
+    """A sequential reader of NDR data."""
 
     def __init__(self, data: bytes) -> None:
         if not data.startswith(_COMMON_HEADER):

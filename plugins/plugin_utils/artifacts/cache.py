@@ -36,7 +36,7 @@ def resources_for_versions(
     """Return the resources for lists of versions.
 
     Args:
-        lists: versions by kind; a version is text, or a mapping with `version` and optionally `url` and `sha256`.
+        lists: versions by kind; a version is a string, or a mapping with `version` and optionally `url` and `sha256`.
         where: the name of the variable, for messages.
         cache_dir: Windows path of the node's cache folder.
         prune: whether to remove all versions that are not in the lists.
@@ -57,7 +57,7 @@ def resources_for_versions(
     locations.checked_folder(cache_dir, "cache_dir (artifact_cache)")
     _check_speed(options.get("limit_rate"), options.get("parallel"))
     if not isinstance(lists, t.Mapping):
-        raise ArtifactError(where, lists, "expected a mapping of kinds of artifacts to lists of versions")
+        raise ArtifactError(where, lists, "expected a mapping of artifact kinds to lists of versions")
     by_path: dict[str, dict[str, t.Any]] = {}
     for kind, versions in lists.items():
         if isinstance(versions, (str, t.Mapping)) or not isinstance(versions, t.Sequence):
@@ -81,7 +81,7 @@ def _check_speed(limit_rate: object, parallel: object) -> None:
 
 
 def _own_url(url: str, kind: str, versions: int) -> str:
-    """Return the URL that the user gave for a kind; empty if there is none.
+    """Return the URL that the user gave for a kind, or an empty string if there is none.
 
     Raises:
         ArtifactError: the URL is invalid, does not name a file, or is the same for several versions.

@@ -185,7 +185,7 @@ def checked_version(version: object, where: str) -> str:
 
 
 def checked_sha256(sha256: object, where: str) -> str:
-    """Return a pinned digest in lower case; empty if none is given.
+    """Return a pinned digest in lower case, or an empty string if none is given.
 
     Raises:
         ArtifactError: the value is invalid.

@@ -49,7 +49,7 @@ def host(url: str) -> str:
 
 
 def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str:
-    """Return why nothing verifies a download; empty if a checksum verifies it.
+    """Return why nothing verifies a download, or an empty string if a checksum verifies it.
 
     Args:
         sha256: expected SHA-256: pinned, or from a site.
@@ -83,7 +83,7 @@ def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Un
         if values.get(f"{kind.variables}_url"):
             why = f"{kind.variables}_url has no checksum"
         elif not kind.has_checksum(str(values.get(f"{kind.variables}_version", "")).removeprefix("v")):
-            why = f"the publisher provides no checksum of {kind.name}"
+            why = f"the publisher provides no checksum for {kind.name}"
         else:
             for site in _clear_sites(kind, values):
                 clear.setdefault(redact_url(site.url), []).append(kind)

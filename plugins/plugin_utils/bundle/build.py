@@ -85,7 +85,7 @@ class Builder:
         """The result, which `run` fills in."""
 
     def run(self, content: BundleContent) -> BuildResult:
-        """Download the requested files that are missing. A failed download does not stop other downloads.
+        """Download the requested files that are missing, and sign the index. A failed download does not stop others.
 
         Raises:
             BundleError: the folder cannot be used, or another run is building the bundle.
@@ -119,7 +119,7 @@ class Builder:
     # --- Existing files.
 
     def _kept(self) -> dict[str, IndexEntry]:
-        """Return the signed entries of an earlier run whose files are unchanged. Other files count as missing."""
+        """Return an earlier run's signed entries, without those whose files have changed."""
         try:
             entries = signing.read(self._directory, self._key, settle=not self._options.check_mode)
         except BundleError as problem:

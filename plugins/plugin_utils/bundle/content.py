@@ -74,7 +74,7 @@ class BundleContent:
     """Container images by reference."""
 
     def joined(self, other: BundleContent) -> BundleContent:
-        """Return the union of this content and another one.
+        """Return the union of this content and another.
 
         Raises:
             BundleError: the two contents name different checksums of one file, or different digests of one image.

@@ -250,7 +250,7 @@ class Fetcher:
                     retries = retries.increment("GET", problem.url, error=problem)
                 except urllib3.exceptions.MaxRetryError:
                     raise FetchError(
-                        problem.url, f"{problem.why}, after {self._attempts} attempts", problem.status
+                        problem.url, f"{problem.why} (attempts: {self._attempts})", problem.status
                     ) from None
                 asked = retry_after(problem.retry_after)
                 self._sleep(retries.get_backoff_time() if asked is None else asked)
@@ -280,7 +280,7 @@ class Fetcher:
                     own = {}
                 url = followed
             else:
-                raise FetchError(source.url, f"more than {_REDIRECTS} redirects")
+                raise FetchError(source.url, f"it redirects more than {_REDIRECTS} times")
             with answer:
                 _refuse(source.url, answer)
                 yield answer
@@ -366,7 +366,7 @@ def _refuse(url: str, answer: requests.Response) -> None:
 
 
 def retry_after(value: str) -> float | None:
-    """Return the seconds in a Retry-After header (RFC 9110, 10.2.3), up to a limit; None if it is invalid."""
+    """Return the seconds in a Retry-After header (RFC 9110, 10.2.3), capped at a limit, or None if it is invalid."""
     try:
         return min(float(urllib3.Retry().parse_retry_after(value)), _LONGEST_PAUSE)
     except (urllib3.exceptions.InvalidHeader, ValueError, OverflowError):

@@ -43,8 +43,8 @@ def check(
         now: the current time.
 
     Returns:
-        A warning if the accepted bundle could not be compared with the last one or could not be recorded; otherwise
-        empty.
+        A warning if the accepted bundle could not be compared with the last one or could not be recorded, or an empty
+        string if there is nothing to warn about.
 
     Raises:
         BundleError: the bundle is older than `max_age`, or older than the last one and `allow_older` is false.

@@ -149,7 +149,7 @@ def fits(platform: t.Mapping[str, t.Any], windows: str) -> bool:
 
 
 def build_of(platform: t.Mapping[str, t.Any]) -> int | None:
-    """Return the Windows build of a platform; None: the platform names no version; 0: its version is malformed."""
+    """Return the Windows build of a platform, None if the platform names no version, or 0 if it is malformed."""
     version = str(platform.get("os.version") or "")
     if not version:
         return None

@@ -84,7 +84,7 @@ class IndexStamp:
 
 
 def path_problem(path: str) -> str:
-    """Return why a bundle cannot contain a file with this path; empty if it can."""
+    """Return why a bundle cannot contain a file with this path, or an empty string if it can."""
     if not path or len(path) > _LONGEST:
         return "it is empty or too long"
     if not path.isprintable() or any(letter in path for letter in '\\"<>|?*'):
@@ -187,7 +187,7 @@ def load_stamp(data: bytes) -> IndexStamp:
     document = _document(data)
     serial, made = document.get("serial", 0), document.get("made", "")
     if not _is_size(serial) or not _is_text(made):
-        raise BundleError(f"expected a number as serial and text as made, got {shown(serial)} and {shown(made)}")
+        raise BundleError(f"expected a number as serial and a string as made, got {shown(serial)} and {shown(made)}")
     stamp = IndexStamp(serial=serial, made=made)
     try:
         stamp.age(datetime.datetime.now(datetime.UTC))

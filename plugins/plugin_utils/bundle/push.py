@@ -134,7 +134,7 @@ class Push:
         if free is not None and missing and free < required + _SPARE:
             raise NodeError(
                 f"{self._node.name}: expected {math.ceil((required + _SPARE) / 1e6)} MB of free disk space for "
-                f"{len(missing)} files of the bundle, got {free // 1_000_000} MB"
+                f"the bundle's files ({len(missing)} missing), got {free // 1_000_000} MB"
             )
 
     def _join(self, calls: t.Sequence[Call], missing: t.Sequence[IndexEntry]) -> None:

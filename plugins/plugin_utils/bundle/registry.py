@@ -310,7 +310,7 @@ def _endpoint(host: str, url: str, about: t.Mapping[str, t.Any], *, mirror: bool
 
 
 def _authorities(host: str, given: t.Any) -> str:
-    """Return all CA certificates as a single PEM text.
+    """Return all CA certificates as a single PEM string.
 
     Raises:
         BundleError: an entry is a path, which refers to a file on the node.

@@ -3,7 +3,7 @@
 """Write and recover the index of a bundle and its signature, even if a run is killed at any moment.
 
 Two files cannot be replaced in one step. So the index and the signature are first written to the working folder. Then
-the index is moved to its place, and then the signature. At every moment, these four files include an index with its
+the index is moved to its place, and then the signature. At all times, these four files include an index with its
 valid signature. Runs that use a bundle accept only the two final files (`verify.py`).
 """
 
@@ -96,7 +96,7 @@ def _parts(directory: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
 
 
 def _move(sources: tuple[pathlib.Path, pathlib.Path], final: tuple[pathlib.Path, pathlib.Path]) -> None:
-    """Move the index first, because a signature without its index would be useless."""
+    """Move both files, the index first, because a signature without its index would be useless."""
     for source, target in zip(sources, final, strict=True):
         if source != target:
             source.replace(target)

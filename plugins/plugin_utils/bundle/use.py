@@ -35,7 +35,7 @@ def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
 
 
 def _revocation(url: str) -> dict[str, bool]:
-    """Return the option for HTTPS URLs: without internet access, Windows cannot get certificate revocation lists."""
+    """Return `ignore_revocation` for an HTTPS URL: without internet access, Windows cannot get revocation lists."""
     return {"ignore_revocation": True} if url.startswith("https:") else {}
 
 

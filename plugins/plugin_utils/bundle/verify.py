@@ -111,7 +111,7 @@ def files(directory: pathlib.Path) -> list[str]:
 
 
 def file_problem(directory: pathlib.Path, entry: IndexEntry) -> str:
-    """Return how a file differs from its index entry; empty if it does not."""
+    """Return how a file differs from its index entry, or an empty string if it does not."""
     path = directory / entry.path
     try:
         if path.is_symlink() or not path.is_file():

@@ -27,7 +27,7 @@ _OF_AZURE = ("azure_disk", "azure_file")
 
 
 def _account(_settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the account of kube-proxy's Windows service and its rights, without a token (the role cni creates one)."""
+    """Return the account and permissions of kube-proxy's Windows service. The role cni creates the account's token."""
     return [one for one in kube_proxy_pods.account_objects() if one["kind"] != "Secret"]
 
 
@@ -103,7 +103,7 @@ def support_objects(settings: SupportSettings) -> list[KubernetesObject]:
 
 
 def _check_images(settings: SupportSettings) -> None:
-    """Refuse images of unknown programs, which would otherwise be ignored."""
+    """Reject images of unknown programs, which would otherwise be ignored."""
     names = [*support_catalogue().programs, NODE_MANAGER]
     unknown = sorted(set(settings.images) - set(names))
     if unknown:

@@ -38,7 +38,7 @@ def unusable(settings: ConnectionSettings, installed: t.Callable[[str], bool] = 
         installed: returns whether a Python module is installed.
 
     Returns:
-        One sentence that names what to set or install; None if the connection can work.
+        One sentence that names what to set or install, or None if the connection can work.
     """
     if settings.plugin in _NO_WINDOWS_SHELL and settings.shell not in ("powershell", "cmd"):
         default = "is Ansible's default and " if settings.plugin == "ssh" else ""
@@ -74,7 +74,7 @@ def insecure(settings: ConnectionSettings) -> str | None:
         settings: the host's connection settings.
 
     Returns:
-        One sentence that names what to set; None if the connection is protected or is neither psrp nor winrm.
+        One sentence that names what to set, or None if the connection is protected or is neither psrp nor winrm.
     """
     if settings.plugin not in LIBRARIES:
         return None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Renew the certificate of a node's HTTPS listener so that the controller trusts the node at every moment.
+"""Renew the certificate of a node's HTTPS listener so that the controller trusts the node at all times.
 
 The steps: create the new certificate, pin it in addition to the old one, assign it to the listener, check that the
 controller trusts it, delete the old one on the node, and unpin the old one. A run that is interrupted after the second

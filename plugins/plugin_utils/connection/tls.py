@@ -38,7 +38,7 @@ def presented(host: str, port: int, *, seconds: float = 10.0) -> x509.Certificat
 
 
 def verify(host: str, port: int, ca_file: str, *, seconds: float = 10.0) -> str | None:
-    """Check a server's certificate against a file of trusted certificates, for the name that is used to reach it.
+    """Check a server's certificate against a file of trusted certificates and the name used to reach the server.
 
     Args:
         host: name or address.
@@ -47,7 +47,7 @@ def verify(host: str, port: int, ca_file: str, *, seconds: float = 10.0) -> str 
         seconds: time limit.
 
     Returns:
-        Why the certificate is not trusted; None if it is trusted.
+        Why the certificate is not trusted, or None if it is trusted.
 
     Raises:
         OSError: no TLS server responded, for example because the server is reachable only through a proxy.

@@ -122,7 +122,7 @@ def _problem(file: ConfigurationFile) -> str:
 
 
 def _refused_on_windows(settings: t.Mapping[str, t.Any]) -> list[str]:
-    """Return the settings that the kubelet refuses on Windows.
+    """Return the settings that the kubelet rejects on Windows.
 
     Source: kubernetes pkg/kubelet/apis/config/validation/validation_windows.go.
     """

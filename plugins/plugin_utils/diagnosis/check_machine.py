@@ -78,7 +78,7 @@ def eviction_thresholds(kubelet: KubeletFacts) -> dict[str, str]:
 
 
 def threshold(text: str, total: int) -> float | None:
-    """Return an eviction threshold in bytes; None if it is malformed.
+    """Return an eviction threshold in bytes, or None if it is malformed.
 
     Args:
         text: a percentage such as `10%`, or a quantity such as `5Gi`.

@@ -58,7 +58,7 @@ class ClusterView:
         return cls(authorities=frozenset().union(*pems), nodes=result["nodes"])
 
     def node(self, name: str) -> NodeInCluster | None:
-        """Return a node; None if the cluster has no node of this name, or could not be queried."""
+        """Return a node, or None if the cluster has no node of this name or could not be queried."""
         entry = self.nodes.get(name)
         if entry is None:
             return None

@@ -27,7 +27,7 @@ class ApiConnection:
     """The connections of a node to its API server."""
 
     asked: bool = False
-    """Whether connections were tried. The other fields are valid only then."""
+    """Whether connections were attempted. The other fields are valid only then."""
     resolution_problem: str = ""
     """Why the API server's name cannot be resolved; empty if it was resolved, or if the URL contains an address."""
     direct_problem: str = ""

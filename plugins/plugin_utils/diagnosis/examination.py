@@ -50,7 +50,7 @@ class Examination:
 
     @property
     def node_name(self) -> str:
-        """Name of the machine's node: from its certificate, or else from the inventory, or else from the kubelet."""
+        """Name of the machine's node: from the kubelet's certificate, the inventory, or the kubelet, in this order."""
         certificate = self.first.kubelet.certificate
         return (certificate.node if certificate else "") or self.expected_name or self.kubelet_name
 

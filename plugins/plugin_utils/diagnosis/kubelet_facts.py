@@ -50,7 +50,7 @@ class KubeletCommand:
         return cls(program=program, flags=tuple(rest), log_file=log_file)
 
     def flag(self, name: str) -> str:
-        """Return the value of a flag; empty if it is not set."""
+        """Return the value of a flag, or an empty string if it is not set."""
         for index, word in enumerate(self.flags):
             key, sign, value = word.partition("=")
             if key.startswith("-") and key.lstrip("-").replace("_", "-") == name:
@@ -82,7 +82,7 @@ class KubeletFacts:
     interrupted_join: bool = False
     """Whether the kubeconfig with a bootstrap token exists. A completed join removes it."""
     has_join_commands: bool = False
-    """Whether there is a record of commands that run after the join and have not all ended yet."""
+    """Whether there is a record of commands to run after the join that have not all finished yet."""
     kubeconfig: KubeletKubeconfig = dataclasses.field(default_factory=KubeletKubeconfig)
     certificate: ClientCertificate | None = None
     certificate_problem: str = "is not a certificate"

@@ -49,7 +49,7 @@ class LauncherLog:
 
 
 def powershell_error(lines: t.Sequence[str]) -> str:
-    """Return the last error of Windows PowerShell in a log, as one line; empty if there is none."""
+    """Return the last error of Windows PowerShell in a log, as one line, or an empty string if there is none."""
     last = next((number for number in reversed(range(len(lines))) if _ERROR_ID in lines[number]), None)
     if last is None:
         return ""

@@ -125,7 +125,7 @@ def _if_runtime_responds(call: Call) -> Call:
 
 
 def unread(seen: Observation) -> str:
-    """Return why the results of `first_calls` do not allow a diagnosis; empty if they do."""
+    """Return why the results of `first_calls` do not allow a diagnosis, or an empty string if they do."""
     failed = (str(seen[call_id].error) for call_id in _NEEDED if not seen[call_id].ok)
     return next(failed, "")
 
@@ -159,7 +159,7 @@ def read_first(seen: Observation, windows: WindowsInfo, now: datetime.datetime) 
 
 
 def second_calls(facts: FirstFacts, options: ObservationOptions) -> tuple[Call, ...]:
-    """Return the calls of the second remote command; empty if there is nothing more to observe."""
+    """Return the calls of the second remote command, or an empty tuple if there is nothing more to observe."""
     command = facts.kubelet.command
     calls: list[Call] = []
     if ntpath.basename(command.program).lower() == "kubelet.exe" and ntpath.isabs(command.program):
@@ -249,7 +249,7 @@ def networks_in(text: str) -> dict[str, str]:
 
 
 def last_error(lines: t.Sequence[str]) -> str:
-    """Return the last error that ended the kubelet; empty if there is none.
+    """Return the last error that ended the kubelet, or an empty string if there is none.
 
     Source: kubernetes cmd/kubelet/kubelet.go, cli.Run.
     """

@@ -17,7 +17,7 @@ NAMES = ("HTTPS_PROXY", "NO_PROXY")
 
 
 def proxy_for(host: str, port: int, environment: t.Mapping[str, str]) -> str:
-    """Return the URL of the proxy for an HTTPS connection; empty if there is none.
+    """Return the URL of the proxy for an HTTPS connection, or an empty string if there is none.
 
     Args:
         host: host name or IP address of the server.

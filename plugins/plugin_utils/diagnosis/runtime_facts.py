@@ -157,7 +157,7 @@ def _last_line(result: CallResult) -> str:
 
 
 def _state(text: str) -> RuntimeState | None:
-    """Read the output of `crictl info`; None if it is malformed."""
+    """Return the state in the output of `crictl info`, or None if the output is malformed."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -195,7 +195,7 @@ def _condition(condition: t.Mapping[str, t.Any] | None) -> str:
 
 
 def _configured_image(result: CallResult | None) -> str:
-    """Return the pause image in containerd's configuration; empty if it is not set there.
+    """Return the pause image in containerd's configuration, or an empty string if it is not set there.
 
     The name of the setting depends on the version: `sandbox_image` until containerd 1.7, `pinned_images.sandbox` since
     2.0 (containerd docs/cri/config.md).

@@ -46,7 +46,7 @@ def readable(path: str, call_id: str) -> Call:
 
 
 def describe_failure(result: CallResult) -> str:
-    """Return what a failure of `calls` means; empty if it has a different cause, such as a missing tar.exe."""
+    """Return what a failure of `calls` means, or an empty string for other causes, such as a missing tar.exe."""
     if result.exit_code != 0:
         return ""
     names = ", ".join(line.strip() for line in result.stdout.splitlines()[:3])

@@ -283,7 +283,7 @@ def explain(download: Download, results: t.Mapping[str, CallResult]) -> str:
 
 
 def downloaded(download: Download, results: t.Mapping[str, CallResult]) -> dict[str, t.Any] | None:
-    """Return hash, size and source (without its signature) of the downloaded file; None if no source delivered it.
+    """Return the hash, size and source (without signature) of the downloaded file, or None if no source delivered it.
 
     Args:
         download: the requested download.
@@ -305,7 +305,7 @@ def _labelled(download: Download, results: t.Mapping[str, CallResult]) -> list[t
 
 
 def _why(label: str, results: t.Mapping[str, CallResult], route: curl.DownloadRoute) -> str:
-    """Return why one attempt failed; empty if it succeeded or was not made."""
+    """Return why one attempt failed, or an empty string if it succeeded or was not made."""
     for step, about in (("sum", "its checksum file: "), ("keep", "its checksum file: "), ("download", "")):
         result = results.get(f"{step}-{label}")
         if result is not None and result.error is not None:

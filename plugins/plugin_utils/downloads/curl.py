@@ -221,7 +221,7 @@ class RemoteFile:
 
 
 def offered(result: CallResult | None) -> RemoteFile | None:
-    """Read the result of `ask`; None if it is unusable."""
+    """Return what the result of `ask` says about the file, or None if the result is unusable."""
     if result is None or not result.ok:
         return None
     heads = re.split(r"(?m)^(?=HTTP/[0-9.]+ [0-9]{3})", result.stdout.replace("\r\n", "\n"))
@@ -270,5 +270,5 @@ def is_url(text: str) -> bool:
 
 
 def file_name(url: str) -> str:
-    """Return the file name in a URL, decoded; empty if the URL ends with a slash."""
+    """Return the file name in a URL, decoded, or an empty string if the URL ends with a slash."""
     return urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])

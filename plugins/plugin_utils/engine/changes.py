@@ -38,7 +38,7 @@ def answered(resource: Resource, seen: Results, call: str) -> CallResult:
     """
     result = seen.get(call)
     if result is None:
-        raise ObservationError(resource.title, call, "the node did not answer")
+        raise ObservationError(resource.title, call, "the node returned no result")
     if not result.ok:
         raise ObservationError(resource.title, call, str(result.error or f"exit code {result.exit_code}"))
     return result

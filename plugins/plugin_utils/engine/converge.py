@@ -78,7 +78,7 @@ class Convergence:
         check_space: whether to check that the changes fit on the node's volumes. This is not needed if an earlier run
             of the same resources has just measured and deferred the changes.
         offline: whether to fail if a change would download something. This is checked before the first change.
-        disk_limit: maximum size of the system volume to assume, in bytes; see `disk_space.free`.
+        disk_limit: size of the system volume to assume if it is larger, in bytes; see `disk_space.free`.
         answers: records the node's answers.
     """
 

@@ -120,7 +120,7 @@ def volume(path: str) -> str:
 
 
 def measure_calls(changes: t.Sequence[Planned], early: EarlySizes | None = None) -> tuple[Call, ...]:
-    """Return the calls of the measure batch; empty if no change needs disk space, or if `early` has all answers.
+    """Return the calls of the measure batch, or an empty tuple if no change needs space or `early` has all answers.
 
     Args:
         changes: the plan.
@@ -203,7 +203,7 @@ def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
 def _size(
     planned: Planned, required: SpaceRequirement, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
 ) -> int | t.Mapping[str, int] | None:
-    """Return the number of bytes that a requirement needs, or the bytes of each part by name; None if it is unknown.
+    """Return how many bytes a requirement needs, in total or for each part by name, or None if this is unknown.
 
     The requirement states the number, or it follows from an earlier change or from the answers to the requirement's
     probe.
@@ -226,8 +226,8 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
 
     Args:
         calls: the results of the calls of `measure_calls`.
-        limit: maximum size of the system volume to assume, in bytes, because machines that start from an image may have
-            a smaller disk than the machine on which the image is built.
+        limit: size of the system volume to assume if it is larger, in bytes, because machines that start from an image
+            may have a smaller disk than the machine on which the image is built.
     """
     free_bytes = {}
     for name, result in _FREE.results(calls).items():
@@ -240,7 +240,7 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
 
 
 def refusal(measurement: Measurement, *, reserve: int = RESERVE, begun: bool = False) -> str | None:
-    """Return why the plan does not fit, with a table of what each change needs; None if it fits.
+    """Return why the plan does not fit, with a table of what each change needs, or None if it fits.
 
     A change of unknown size counts as 0 bytes, and a volume whose free space could not be read is not checked.
 

@@ -37,7 +37,7 @@ def disruption(resource: Resource, change: Change) -> str:
         change: its change.
 
     Returns:
-        A short reason for the user, such as `restarts kubelet`; empty if pods are not disrupted.
+        A short reason for the user, such as `restarts kubelet`, or an empty string if pods are not disrupted.
     """
     if change.reboot == "always":
         return "reboots the node"

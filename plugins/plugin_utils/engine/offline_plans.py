@@ -10,7 +10,7 @@ from .planned import Planned
 
 
 def refusal(changes: t.Iterable[Planned], *, begun: bool = False) -> str | None:
-    """Return an error message that lists what the node would have to download; None if it needs no downloads.
+    """Return an error message that lists what the node would have to download, or None if it needs no downloads.
 
     Args:
         changes: the plan.

@@ -65,7 +65,7 @@ class Files:
 
 
 def requested_range(header: str | None, size: int) -> range | None:
-    """Return the range of a Range header (RFC 9110, 14.1.2); None: the whole file.
+    """Return the range of a Range header (RFC 9110, 14.1.2), or None for the whole file.
 
     If the requested range cannot be satisfied, the returned range is empty.
     """

@@ -86,7 +86,7 @@ class RequestListener:
 
     @property
     def port(self) -> int:
-        """Return the port on which the server listens."""
+        """The port on which the server listens."""
         return int(self._listener.getsockname()[1])
 
     def serve(self) -> None:
@@ -137,7 +137,7 @@ class RequestListener:
         self._advance(connection)
 
     def _evict(self) -> None:
-        """Close the connection that has waited longest at the address with the most connections."""
+        """Close the connection that has waited longest among those from the address with the most connections."""
         if self._waiting:
             most = max(self._waiting, key=lambda address: len(self._waiting[address]))
             self._close(next(iter(self._waiting[most])))

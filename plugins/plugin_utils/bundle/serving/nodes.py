@@ -27,7 +27,7 @@ class Nodes:
         self._spent: dict[str, tuple[float, float]] = {}
 
     def of(self, target: str) -> str | None:
-        """Return the node whose token is in a request's target; None if the token is unknown or revoked."""
+        """Return the node whose token is in a request's target, or None if the token is unknown or revoked."""
         return self._nodes.get(fingerprint(token_of(target)))
 
     def revoke(self, fingerprints: t.Iterable[str]) -> None:

@@ -12,7 +12,7 @@ _UNKNOWN = "?"
 
 
 def birth(pid: int) -> str:
-    """Return when a process started; empty if unknown. Another process may have the same id later."""
+    """Return when a process started, or an empty string if unknown. Another process may have the same id later."""
     return _status(pid)[1]
 
 

@@ -273,7 +273,7 @@ class BootsDifferently(Node):
 @pytest.mark.parametrize(
     ("renamed", "words"),
     [
-        (False, "expected a member of the domain after the reboot, but the machine is in a workgroup"),
+        (False, "expected a member of the domain after the reboot, got a machine that is in a workgroup"),
         (True, "expected the computer name WIN1, got OTHER"),
     ],
 )

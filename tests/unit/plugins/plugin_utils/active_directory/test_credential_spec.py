@@ -53,11 +53,14 @@ def test_specs_with_and_without_a_plugin_are_accepted() -> None:
         (changed("DomainJoinConfig", SECRET), "x.DomainJoinConfig: expected a mapping with Sid, MachineAccountName,"),
         (changed("DomainJoinConfig.Sid", SECRET), "x.DomainJoinConfig.Sid: expected the SID of the domain, got"),
         (changed("DomainJoinConfig.Guid", "1"), "x.DomainJoinConfig.Guid: expected the GUID of the domain, got"),
-        (changed("DomainJoinConfig.NetBiosName", ""), "x.DomainJoinConfig.NetBiosName: expected text, got nothing"),
-        (changed("DomainJoinConfig.DnsName", 7), "x.DomainJoinConfig.DnsName: expected text, got another value"),
+        (changed("DomainJoinConfig.NetBiosName", ""), "x.DomainJoinConfig.NetBiosName: expected a string, got nothing"),
+        (
+            changed("DomainJoinConfig.DnsName", 7),
+            "x.DomainJoinConfig.DnsName: expected a string, got another value",
+        ),
         (
             SPEC | {"DomainJoinConfig": SPEC["DomainJoinConfig"] | {"DnsName": None}},
-            "x.DomainJoinConfig.DnsName: expected text, got nothing",
+            "x.DomainJoinConfig.DnsName: expected a string, got nothing",
         ),
         (
             changed("ActiveDirectoryConfig.GroupManagedServiceAccounts", []),
@@ -69,7 +72,7 @@ def test_specs_with_and_without_a_plugin_are_accepted() -> None:
         ),
         (
             changed("ActiveDirectoryConfig.HostAccountConfig.PluginGUID", SECRET),
-            "x.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: expected the plugin's CLSID, got text",
+            "x.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: expected the plugin's CLSID, got a string",
         ),
         (
             changed("ActiveDirectoryConfig.HostAccountConfig.Password", SECRET),
