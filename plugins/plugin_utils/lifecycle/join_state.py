@@ -74,7 +74,7 @@ class ExpectedNetwork:
 
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> ExpectedNetwork:
-        """Return the network that the options of the module join_info describe."""
+        """Return the network that the options of the join_info module describe."""
         linux = options["linux_mtu"]
         cluster = ClusterNetwork(
             mtu=options["cni_mtu"],
@@ -163,7 +163,7 @@ def _unresolved(seen: Observation) -> str:
 
 
 def _note(file: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the content of NETWORK_RECORD, which the role cni writes; empty if the content is malformed."""
+    """Return the content of NETWORK_RECORD, which the cni role writes; empty if the content is malformed."""
     try:
         document = json.loads(file.get("content") or "")
     except ValueError:

@@ -94,10 +94,10 @@ def _check_network(option: str, value: str, components: t.Sequence[NotedComponen
 
 
 def _check_word(option: str, word: str, components: t.Sequence[NotedComponent]) -> str:
-    """Check the version of a program, and return the program's name; empty if it is unknown.
+    """Check `VERSION` or `PROGRAM=VERSION`, and return the program's name; empty if it is unknown.
 
     Raises:
-        ResourceError: the word is malformed, it does not select one of the image's programs, or the image does not
+        ResourceError: `word` has neither form, it does not select one of the image's programs, or the image does not
             offer the version.
     """
     name, equals, version = word.rpartition("=")

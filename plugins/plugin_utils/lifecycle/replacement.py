@@ -149,7 +149,7 @@ def shared_names(plans: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, list[str
 
 
 def is_surge(text: str) -> bool:
-    """Return whether a text is a number of machines, 1 or more, or a percentage."""
+    """Return whether a string is a number of machines, 1 or more, or a percentage."""
     return bool(_SURGE.fullmatch(text.strip()))
 
 

@@ -35,7 +35,7 @@ class MaintenanceWindow:
         """Read a window such as `Sat,Sun 22:00-04:00`; a window without days begins every day.
 
         Raises:
-            ValueError: the text is not a window.
+            ValueError: the string is not a window.
         """
         match = _WINDOW.fullmatch(str(text).strip())
         if match is None:
@@ -60,7 +60,7 @@ def _days(text: str) -> t.Iterator[int]:
     """Yield the weekdays, with 0 for Monday, in a list such as `Sat,Sun` or `Mon-Fri`.
 
     Raises:
-        ValueError: the text is not such a list.
+        ValueError: the string is not such a list.
     """
     for part in text.lower().split(","):
         first, _dash, last = part.partition("-")

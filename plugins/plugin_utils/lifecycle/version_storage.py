@@ -57,7 +57,7 @@ class VersionStorage:
         """Observe the machine with one remote command, unless the calls exceed 1 MB, and plan all versions.
 
         Raises:
-            UnsupportedWindows: the collection does not support the machine's Windows.
+            UnsupportedWindows: the collection does not support the machine's Windows version.
             NodeError: the module failed.
             ResourceError: the machine cannot have a resource as described, or its state could not be read.
             BadAnswer: the machine's answer about a resource cannot be used.

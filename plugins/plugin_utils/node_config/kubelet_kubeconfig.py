@@ -92,7 +92,7 @@ def mapping_in(text: str) -> dict[str, t.Any] | None:
 
 
 def decoded(text: object) -> bytes:
-    """Return the bytes that a base64 text encodes; empty if the text is malformed."""
+    """Return the bytes that a base64 string encodes; empty if the string is malformed."""
     try:
         return base64.b64decode(str(text or ""))
     except (binascii.Error, ValueError):

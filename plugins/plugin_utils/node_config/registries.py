@@ -101,7 +101,7 @@ def hosts_toml(registry: RegistryConfig) -> str:
 
 
 def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
-    """Return the resources of the files in containerd's `config_path`.
+    """Return the resources for the files in containerd's `config_path`.
 
     Raises:
         ResourceError: as for `hosts_toml`.
@@ -118,7 +118,7 @@ def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Fil
 
 
 def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_CONFIG) -> Files:
-    """Return the resources of the files with CA certificates for dockerd and credentials for docker.exe.
+    """Return the resources for the files with dockerd's CA certificates and docker.exe's credentials.
 
     Raises:
         ResourceError: Docker does not support a setting.
@@ -154,7 +154,7 @@ def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKE
 
 
 def buildkit_files(registries: t.Sequence[RegistryConfig], folder: str, config_dir: str = DOCKER_CONFIG) -> Files:
-    """Return the resources of buildkitd.toml and of the file with credentials for buildctl.exe.
+    """Return the resources for buildkitd.toml and for the file with buildctl.exe's credentials.
 
     BuildKit does not read containerd's hosts.toml files (moby/buildkit docs/buildkitd.toml.md).
 
@@ -233,7 +233,7 @@ def forgotten(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_C
 
 
 def _logins(registries: t.Sequence[RegistryConfig], config_dir: str) -> Files:
-    """Return the resource of Docker's config.json, if any registry has credentials."""
+    """Return the resource for Docker's config.json, if any registry has credentials."""
     logins = _auths(registries)
     if not logins:
         return []
