@@ -95,7 +95,7 @@ def _service(name: str, entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFind
             if kept
             else remove_value(call_id, key, "Environment")
         )
-        yield PasswordFinding(f"the environment of the service {name}", _private(call))
+        yield PasswordFinding(f"the environment of the {name} service", _private(call))
 
 
 def _docker(file: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:

@@ -212,7 +212,7 @@ def problems(
         yield f"it is a node of another cluster, at {state.server}; the cluster to join is at {cluster_servers[0]}"
     if state.unresolved and not state.joined:
         yield (
-            f"it cannot resolve the name of the control plane's endpoint ({state.unresolved}). Add the name to DNS, "
+            f"it cannot resolve the name of the control plane endpoint ({state.unresolved}). Add the name to DNS, "
             "set windows_settings_hosts to {NAME: ADDRESS} to add the name to its hosts file, or set "
             "node_join_api_server to a HOST:PORT of the control plane that it can reach"
         )

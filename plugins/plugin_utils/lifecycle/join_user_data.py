@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """User data and Azure extensions with which a machine from an image installs versions and joins a cluster (no I/O).
 
-`|| exit /b 1`: cloudbase-init runs the list `runcmd` as the lines of one batch file, so a command that fails would not
+`|| exit /b 1`: cloudbase-init runs the `runcmd` list as the lines of one batch file, so a command that fails would not
 prevent the next one (cloudbase-init 1.1.8, plugins/common/userdataplugins/cloudconfigplugins/runcmd.py).
 
 Azure's Custom Script Extension for Windows runs `commandToExecute` as SYSTEM. Only `protectedSettings` are encrypted

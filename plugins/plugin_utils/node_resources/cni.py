@@ -346,7 +346,7 @@ def _registry(network: PodNetwork) -> list[ResourceMapping]:
 
 
 def _host_firewall(settings: CniSettings) -> list[ResourceMapping]:
-    """Return the rule that blocks the host's programs from Azure's WireServer, except for SYSTEM and cloudbase-init.
+    """Return the rule that denies host programs access to Azure's WireServer, except for SYSTEM and cloudbase-init.
 
     The access lists of pods do not apply to HostProcess containers. Azure's agents run as SYSTEM. Without these
     exceptions, machines do not come online (kubernetes-sigs/image-builder#719).

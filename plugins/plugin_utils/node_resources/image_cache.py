@@ -82,7 +82,7 @@ class ImageSettings(CachedImageVariables):
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ImageSettings:
-        """Read the role's variables, and two optional variables of role container_runtime.
+        """Read the role's variables, and two optional variables of the container_runtime role.
 
         Args:
             variables: the host's variables.
