@@ -56,7 +56,7 @@ class GeneralizationOptions:
 
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> GeneralizationOptions:
-        """Select the options of the generalization from all options of the module."""
+        """Select the generalization options from all options of the module."""
         return cls(**{field.name: options[field.name] for field in dataclasses.fields(cls)})
 
 
@@ -76,7 +76,7 @@ class Inspected:
     machine: sysprep.PreparedMachine = dataclasses.field(default_factory=sysprep.PreparedMachine)
     identity: MachineIdentity = dataclasses.field(default_factory=MachineIdentity)
     removals: tuple[Call, ...] = ()
-    """The calls that remove the passwords of proxies."""
+    """The calls that remove proxy passwords."""
     hosts_files: tuple[str, ...] = ()
     """The registries' hosts.toml files, which may contain headers with credentials."""
     credentials: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class Generalization:
         Raises:
             UnsupportedWindows: the collection does not support the machine's Windows version.
             NodeError: the machine has joined a cluster, has not finished its first boot, must reboot for updates, or
-                has a disk that is too full; the image would contain the password of a proxy; or the registries' files
+                has a disk that is too full; the image would contain a proxy's password; or the registries' files
                 cannot be listed.
             AnsibleConnectionFailure: the machine cannot be reached.
         """

@@ -14,7 +14,7 @@ RingOrder: t.TypeAlias = tuple[int, tuple[tuple[int, int | str], ...]]
 
 
 def name_order(ring: str) -> tuple[tuple[int, int | str], ...]:
-    """Return the sort key of a ring's name, which compares numbers by value: ring2 comes before ring10."""
+    """Return a sort key for a ring's name that compares numbers by value, so that ring2 comes before ring10."""
     parts = re.findall(r"\d+|\D+", ring)
     return tuple((0, int(part)) if part.isdecimal() else (1, part.lower()) for part in parts)
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Store the batches that install cached versions on a machine that becomes an image, with few remote commands."""
+"""On a machine that becomes an image, store the batches that install cached versions, with few remote commands."""
 
 from __future__ import annotations
 

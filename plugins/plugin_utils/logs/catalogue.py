@@ -166,7 +166,7 @@ def requested_logs(options: t.Mapping[str, t.Any]) -> RequestedLogs:
     """Read the options of the node_logs module.
 
     Raises:
-        ResourceError: an option is invalid; the message names the option and what would be accepted.
+        ResourceError: an option is invalid; the message names the option and says what was expected.
     """
     return RequestedLogs(
         since=span(options["since"]),

@@ -215,7 +215,7 @@ def unlisted(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
 def unlisted_for_docker(registries: t.Sequence[RegistryConfig]) -> Files:
     """Return the resource that removes Docker's folders for registries that no longer have a `ca` in the list.
 
-    Docker trusts a registry's CA as long as the file of the CA's certificate exists.
+    Docker trusts a registry's CA as long as the CA's certificate file exists.
     """
     keep = sorted({_docker_folder(registry.host) for registry in registries if registry.server.ca})
     return [{"type": "UnlistedRegistries", "name": DOCKER_CERTS, "keep": keep}]
@@ -322,7 +322,7 @@ def _check_authorities(where: str, texts: t.Iterable[str]) -> None:
 
 
 def _all_headers(where: str, given: ServerSettings) -> dict[str, str]:
-    """Return all headers to send, including the header that contains username and password."""
+    """Return all headers to send, including the header that contains the username and password."""
     headers, username = dict(given.headers), given.username
     if not all(_HEADER.fullmatch(name) for name in headers):
         raise ResourceError(f"{where}.headers", _HIDDEN, "expected a mapping of HTTP headers to their values")

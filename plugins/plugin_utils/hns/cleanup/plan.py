@@ -23,7 +23,7 @@ DEFAULT_PROTECTED = ("nat",)
 
 
 class ScopeError(Exception):
-    """An invalid request; the message says what would be accepted."""
+    """An invalid request; the message says what was expected."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ _BETWEEN = 3.0
 _TURNS = (Scope("first."), Scope("second."))
 """Scopes of the two comparisons; the inner scope of each adapter is its number."""
 _COMPARISON = 120
-"""Longest time that the comparison of one adapter takes, in seconds: all of its waits reach their time limits."""
+"""Maximum time to compare one adapter, in seconds; enough for all of its waits to reach their time limits."""
 
 
 def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle: float) -> tuple[Call, ...]:
