@@ -114,7 +114,7 @@ class Change:
     """What the change downloads, such as the path of a cached file, for messages (offline_plans.py); empty: nothing."""
     harmless: bool = False
     """Whether the change affects nothing that runs, for example because it only removes leftover files. If so, it
-    disrupts no pods unless it may reboot the node, whatever the resource's `disrupts` is."""
+    disrupts no pods unless it may reboot the node, regardless of the resource's `disrupts`."""
     service: ServiceEffect | None = None
     """What the change does to a service. If it starts or restarts the service, the engine does not restart that service
     again for earlier changes of the same batch."""

@@ -48,11 +48,11 @@ class MachineIdentity:
 
 
 def local_names(names: t.Iterable[str], computer: str | None) -> list[str]:
-    r"""Return the names of local accounts, without `.\` or the computer's name in front; domain accounts are left out.
+    r"""Return the names of local accounts without a leading `.\` or computer name; domain accounts are left out.
 
     Args:
         names: names in any of these forms: `NAME`, `.\NAME`, `COMPUTER\NAME`, `DOMAIN\NAME`, `NAME@domain`.
-        computer: the computer's name; None if it is unknown, in which case any name in front is accepted.
+        computer: the computer's name; None if it is unknown, in which case any leading name is accepted.
     """
     by_name: dict[str, str] = {}
     for name in names:

@@ -61,7 +61,7 @@ def overview(chosen: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
 
     Args:
         chosen: the records of the hosts to work on, in the order of their turns. Hosts that an earlier run left
-            unfinished come first, whatever their ring is; all others are new.
+            unfinished come first, regardless of their ring; all others are new.
     """
     hosts: dict[RingOrder, list[str]] = {}
     names: dict[RingOrder, str] = {}

@@ -123,7 +123,7 @@ def batch_sizes(rings: t.Sequence[RingOrder], serial: str) -> list[int]:
 def earlier_rings(batch: t.Sequence[Record], records: t.Sequence[Record]) -> list[Record]:
     """Return the records of the nodes that this run worked on in other rings, if a batch is the first of its ring.
 
-    Nodes on which an earlier run left its work unfinished come first, whatever their ring is, so their batch does not
+    Nodes on which an earlier run left its work unfinished come first, regardless of their ring, so their batch does not
     count as the first batch of a ring.
 
     Args:
