@@ -67,7 +67,7 @@ def overlay(start_site: SiteFactory) -> tuple[Site, PlayRun]:
     data = {"kubeconfig": info.replace(endpoint, "lb-apiserver.kubernetes.local:6443")}
     core.patch_namespaced_config_map("cluster-info", "kube-public", {"data": data})
     refused = site.run("site.yml").expect(2)
-    assert "it cannot resolve the name of the control plane's endpoint" in refused.messages("overlay")
+    assert "it cannot resolve the name of the control plane endpoint" in refused.messages("overlay")
     assert refused.recap["overlay"]["changed"] == 0
     site.variables["node_join_api_server"] = endpoint
     attack(site)

@@ -216,7 +216,7 @@ def test_an_adapter_with_dhcp_needs_no_guard(fleet: Fleet) -> None:
     ("options", "message"),
     [
         ({"settle": -1}, "settle"),
-        ({"state": "absent", "guard": {"key": "k"}}, "expected the guard that state: present returned"),
+        ({"state": "absent", "guard": {"key": "k"}}, "expected the guard that a task with state: present returned"),
     ],
 )
 def test_bad_options_are_refused_before_the_node_is_asked(fleet: Fleet, options: dict[str, Any], message: str) -> None:

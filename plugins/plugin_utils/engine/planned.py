@@ -42,7 +42,7 @@ class Planned:
         return disruption(self.resource, self.change)
 
     def asks_for_reboot(self, calls: t.Mapping[str, CallResult]) -> bool:
-        """Return whether a program of the change reported that a reboot is needed.
+        """Return whether a program that the change ran reported that a reboot is needed.
 
         Args:
             calls: the results of the batch.

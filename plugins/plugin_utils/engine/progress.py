@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Print progress while a long batch runs: the current change, and how much of its files has been downloaded."""
+"""Print progress while a long batch runs: the current changes, and how much of their files has been downloaded."""
 
 from __future__ import annotations
 

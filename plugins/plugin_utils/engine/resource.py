@@ -61,8 +61,8 @@ class SpaceRequirement:
     (the `path` of that change's requirement), the size of this requirement is UNPACKED times the archive's size."""
 
     UNPACKED: t.ClassVar[int] = 4
-    """Unpacked programs may be this many times as large as their archive: Go programs such as those of Kubernetes and
-    containerd have 3.2 to 3.8 times the size of their gzip archive (measured on kubeadm 1.30 to 1.36)."""
+    """How many times larger than its archive an unpacked program may be. Go programs such as those of Kubernetes and
+    containerd are 3.2 to 3.8 times as large as their gzip archives (measured on kubeadm 1.30 to 1.36)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -114,7 +114,7 @@ class Change:
     """What the change downloads, such as the path of a cached file, for messages (offline_plans.py); empty: nothing."""
     harmless: bool = False
     """Whether the change affects nothing that runs, for example because it only removes leftover files. If so, it
-    disrupts no pods unless it may reboot the node, whatever the resource's `disrupts` is."""
+    disrupts no pods unless it may reboot the node, regardless of the resource's `disrupts`."""
     service: ServiceEffect | None = None
     """What the change does to a service. If it starts or restarts the service, the engine does not restart that service
     again for earlier changes of the same batch."""
@@ -183,14 +183,13 @@ class Resource(abc.ABC):
             object.__setattr__(self, name, value)
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Return one resource in place of this resource and a later one, because two roles may list the same resource.
+        """Return the union of this resource and a later one, because two roles may list the same resource.
 
         Args:
             other: a later resource of the same type and name.
 
         Returns:
-            The union of both resources, which for equal resources is the resource itself; None if the resources
-            contradict each other.
+            The union, which is this resource itself if both are equal; None if the resources contradict each other.
         """
         return self if self == other else None
 
@@ -248,7 +247,7 @@ class Resource(abc.ABC):
         return self.observe()
 
     def likely_space(self) -> SpaceRequirement | None:
-        """Return the disk space that the resource needs if it is missing; None if only the plan shows it.
+        """Return the disk space that the resource needs if it is missing; None if it is unknown before `plan`.
 
         If this method returns a requirement, the engine can ask for its size during the observation, which saves a
         remote command.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Archives of container images: choose the archive for the node's version of Windows, and import it into the store.
 
-A downloaded archive is removed after its import, because keeping it would take up the disk space twice.
+A downloaded archive is removed after its import, because keeping it would take up disk space twice.
 """
 
 from __future__ import annotations

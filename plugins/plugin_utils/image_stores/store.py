@@ -21,8 +21,8 @@ _UNITS = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**
 _UNITS |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 UNPACKED = 2.5
-"""Ratio of unpacked to compressed size of Windows layers: for ltsc2022, windows/servercore has about 2 GB in its
-manifest and 5 GB in `docker image ls`, windows/nanoserver 120 MB and 300 MB."""
+"""Ratio of unpacked to compressed size of Windows layers. For ltsc2022, windows/servercore is about 2 GB in its
+manifest and 5 GB in `docker image ls`; windows/nanoserver is 120 MB and 300 MB."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Give the built-in administrator of a machine a random password, once per machine.
 
-Otherwise, all machines from an image would have the same password, if the image has one. PowerShell's Set-LocalUser
+Otherwise, if an image has a password, all machines from the image would share it. PowerShell's Set-LocalUser
 needs a SecureString, which no call of a batch can create, so ansible.windows.win_user sets the password. A mark on the
 machine contains the SID of the account, which differs for each machine that starts from an image.
 """
@@ -30,14 +30,14 @@ _STEP = "set the administrator's password"
 _ATTEMPTS = 2
 """Maximum number of attempts, if the connection fails before it is known whether the module has run."""
 _BUILT_IN = "-500"
-"""End of the SID of the built-in administrator, whatever its name (learn.microsoft.com: well-known SIDs)."""
+"""Last part of the built-in administrator's SID, whatever its name (learn.microsoft.com: well-known SIDs)."""
 _MARK = "administrator password"
 _PRODUCT = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\ProductOptions"
 _CONTROLLER = "LanmanNT"
-"""The product type of every kind of domain controller (gitlab.com/samba-team/samba, merge request 4063)."""
+"""The product type of all domain controllers (gitlab.com/samba-team/samba, merge request 4063)."""
 _GROUPS = (string.ascii_lowercase, string.ascii_uppercase, string.digits, "+-.:=_")
-"""Windows can require characters of three of these groups. Inside quotation marks, none of the characters needs
-escaping in a shell, XML or YAML."""
+"""Groups of characters in a password: Windows can require characters from three of them. Inside quotation marks, none
+of the characters needs escaping in a shell, XML or YAML."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class BuiltInAdministrator:
 
 
 def random_password(length: int) -> str:
-    """Return a random password with characters of every group."""
+    """Return a random password with characters from every group."""
     characters = "".join(_GROUPS)
     while True:
         password = "".join(secrets.choice(characters) for dummy in range(length))
@@ -126,7 +126,7 @@ class AdministratorPassword:
             Values of the action's result.
 
         Raises:
-            UnsupportedWindows: the collection does not support the machine's Windows.
+            UnsupportedWindows: the collection does not support the machine's Windows version.
             NodeError: the machine has no such account or is a domain controller, Ansible connects with the account and
                 a password, or the new password was not set.
             ResourceError: the file cannot be read or written.

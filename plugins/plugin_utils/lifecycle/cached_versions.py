@@ -79,7 +79,8 @@ class InstallationPlan:
     refused: tuple[str, ...] = ()
     """Sentences, each of which says why a cached version cannot be installed."""
     pending: tuple[str, ...] = ()
-    """The resources whose state differs from the machine's own variables. If there are any, no version is offered."""
+    """The resources that are not in the state that the machine's own variables describe. If there are any, no version
+    is offered."""
 
 
 class CannotInstall(ValueError):
@@ -284,7 +285,7 @@ def repeatable(calls: t.Iterable[Call]) -> t.Iterator[Call]:
 
 
 def _starts_twice(calls: t.Iterable[Call], changes: t.Sequence[Planned]) -> tuple[list[Call], list[Call]]:
-    """Return the calls, and the calls that start the interrupted services once more at the end.
+    """Return the calls, and further calls for the end that start the interrupted services once more.
 
     The first start of a service may fail, because an older program might not start with the configuration of a newer
     one, and only a later change replaces this configuration.

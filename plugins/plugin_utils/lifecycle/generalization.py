@@ -35,7 +35,7 @@ _BETWEEN = 1.0
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GeneralizationOptions:
-    """The options of the module sysprep that describe the generalization."""
+    """The options of the sysprep module that describe the generalization."""
 
     unattend: str | None
     clean_paths: t.Sequence[str]
@@ -56,7 +56,7 @@ class GeneralizationOptions:
 
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> GeneralizationOptions:
-        """Select the options of the generalization from all options of the module."""
+        """Select the generalization options from all options of the module."""
         return cls(**{field.name: options[field.name] for field in dataclasses.fields(cls)})
 
 
@@ -76,7 +76,7 @@ class Inspected:
     machine: sysprep.PreparedMachine = dataclasses.field(default_factory=sysprep.PreparedMachine)
     identity: MachineIdentity = dataclasses.field(default_factory=MachineIdentity)
     removals: tuple[Call, ...] = ()
-    """The calls that remove the passwords of proxies."""
+    """The calls that remove proxy passwords."""
     hosts_files: tuple[str, ...] = ()
     """The registries' hosts.toml files, which may contain headers with credentials."""
     credentials: tuple[str, ...] = ()
@@ -100,9 +100,9 @@ class Generalization:
         """Observe the machine, and reject it if it must not become an image.
 
         Raises:
-            UnsupportedWindows: the collection does not support the machine's Windows.
+            UnsupportedWindows: the collection does not support the machine's Windows version.
             NodeError: the machine has joined a cluster, has not finished its first boot, must reboot for updates, or
-                has a disk that is too full; the image would contain the password of a proxy; or the registries' files
+                has a disk that is too full; the image would contain a proxy's password; or the registries' files
                 cannot be listed.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
@@ -147,7 +147,7 @@ class Generalization:
         """Remove files and logs that no image needs, and return values of the action's result.
 
         Raises:
-            UnsupportedWindows: the collection does not support the machine's Windows.
+            UnsupportedWindows: the collection does not support the machine's Windows version.
             NodeError: as for `Node.run`.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
@@ -159,10 +159,10 @@ class Generalization:
         return {"changed": bool(freed), "freed_bytes": freed}
 
     def check_windows(self) -> None:
-        """Check only whether the collection supports the machine's Windows.
+        """Check only whether the collection supports the machine's Windows version.
 
         Raises:
-            UnsupportedWindows: the collection does not support the machine's Windows.
+            UnsupportedWindows: the collection does not support the machine's Windows version.
             NodeError: the machine did not return its version.
             AnsibleConnectionFailure: the machine cannot be reached.
         """

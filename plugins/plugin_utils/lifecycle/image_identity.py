@@ -26,9 +26,9 @@ _REMOTE_DESKTOP = "Cert:\\LocalMachine\\Remote Desktop"
 """The store of Remote Desktop's self-signed certificate. A connection or a boot creates a new certificate:
 blogs.technet.microsoft.com/askpfeplat/2017/02/01/removing-self-signed-rdp-certificates."""
 _STORE = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates\\Remote Desktop\\Certificates"
-"""Registry key of the store Remote Desktop: learn.microsoft.com/windows/win32/seccrypto/system-store-locations."""
+"""Registry key of the Remote Desktop store: learn.microsoft.com/windows/win32/seccrypto/system-store-locations."""
 _ADMINISTRATOR = "-500"
-"""End of the SID of the built-in administrator, an account that Windows does not delete: learn.microsoft.com
+"""Last part of the SID of the built-in administrator, an account that Windows does not delete: learn.microsoft.com
 (security identifiers)."""
 _ACCOUNT = re.compile(r"[^\"/\\\[\]:;|=,+*?<>@\x00-\x1f]{1,20}")
 """Names that Windows accepts for a local account: learn.microsoft.com/windows-server/administration/windows-commands
@@ -48,11 +48,11 @@ class MachineIdentity:
 
 
 def local_names(names: t.Iterable[str], computer: str | None) -> list[str]:
-    r"""Return the names of local accounts, without `.\` or the computer's name in front; domain accounts are left out.
+    r"""Return the names of local accounts without a leading `.\` or computer name; domain accounts are left out.
 
     Args:
         names: names in any of these forms: `NAME`, `.\NAME`, `COMPUTER\NAME`, `DOMAIN\NAME`, `NAME@domain`.
-        computer: the computer's name; None if it is unknown, in which case any name in front is accepted.
+        computer: the computer's name; None if it is unknown, in which case any leading name is accepted.
     """
     by_name: dict[str, str] = {}
     for name in names:

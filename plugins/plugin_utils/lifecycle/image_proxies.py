@@ -20,7 +20,7 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Observation
 
 DOCKER_CONFIGURATION = f"{node_paths.DOCKER_DATA}\\config\\daemon.json"
-"""Default path of dockerd's settings."""
+"""Default path of dockerd's configuration file."""
 _SERVICES = ("containerd", "docker", "cri-dockerd", "buildkitd", "kubelet", "kube-proxy", "flanneld")
 """Services of a node whose environment variables may contain a proxy, whoever set them."""
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy")
@@ -75,7 +75,7 @@ def _machine(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
 
 
 def _notes_kept(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
-    """Yield the findings in the collection's marks, in case a mark contains the value of a setting."""
+    """Yield the findings in the collection's records of what it has set, in case a record contains a proxy."""
     for number, (name, value) in enumerate((entry.get("values") or {}).items()):
         if _is_secret("", value.get("value")):
             yield PasswordFinding(
@@ -95,7 +95,7 @@ def _service(name: str, entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFind
             if kept
             else remove_value(call_id, key, "Environment")
         )
-        yield PasswordFinding(f"the environment of the service {name}", _private(call))
+        yield PasswordFinding(f"the environment of the {name} service", _private(call))
 
 
 def _docker(file: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:

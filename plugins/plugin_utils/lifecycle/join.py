@@ -34,7 +34,7 @@ _CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
 _KUBEADM = "join"
 """Id of the call that runs kubeadm."""
 LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF, DISCOVERY)
-"""Files with the token. If a machine goes down while kubeadm runs, these files stay until the role node_join removes
+"""Files with the token. If a machine goes down while kubeadm runs, these files stay until the node_join role removes
 them."""
 MADE_FILES = (*LEFTOVERS, node_paths.KUBELET_CONF, node_paths.JOIN_RECORD)
 """Files that a join creates. A reset removes them."""

@@ -47,8 +47,10 @@ class JoinCommand:
     def __post_init__(self) -> None:
         if not self.program.lower().endswith(".exe"):
             hint = "For a script, set powershell.exe or cmd.exe, and give the script's path in arguments."
-            # The text may be a whole command line with a password.
-            raise ResourceError("program", AsItIs(hidden("a text")), "expected a program whose name ends in .exe", hint)
+            # The string may be a whole command line with a password.
+            raise ResourceError(
+                "program", AsItIs(hidden("a string")), "expected a program whose name ends in .exe", hint
+            )
         if not 0 < self.timeout <= 86400:
             raise ResourceError("timeout", self.timeout, "expected 1 to 86400 seconds")
         if not self.success_codes:
@@ -169,7 +171,7 @@ def shortened(output: str, known: t.Iterable[str] = ()) -> str:
 
     Args:
         output: the output.
-        known: texts that are secret.
+        known: secret strings.
     """
     # The text is cut last, because a part of a secret would not be recognized.
     return text_without_secrets(Redaction(known).text(output))[-_SHOWN:]

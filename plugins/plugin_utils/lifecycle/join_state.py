@@ -74,7 +74,7 @@ class ExpectedNetwork:
 
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> ExpectedNetwork:
-        """Return the network that the options of the module join_info describe."""
+        """Return the network that the options of the join_info module describe."""
         linux = options["linux_mtu"]
         cluster = ClusterNetwork(
             mtu=options["cni_mtu"],
@@ -163,7 +163,7 @@ def _unresolved(seen: Observation) -> str:
 
 
 def _note(file: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the content of NETWORK_RECORD, which the role cni writes; empty if the content is malformed."""
+    """Return the content of NETWORK_RECORD, which the cni role writes; empty if the content is malformed."""
     try:
         document = json.loads(file.get("content") or "")
     except ValueError:
@@ -212,7 +212,7 @@ def problems(
         yield f"it is a node of another cluster, at {state.server}; the cluster to join is at {cluster_servers[0]}"
     if state.unresolved and not state.joined:
         yield (
-            f"it cannot resolve the name of the control plane's endpoint ({state.unresolved}). Add the name to DNS, "
+            f"it cannot resolve the name of the control plane endpoint ({state.unresolved}). Add the name to DNS, "
             "set windows_settings_hosts to {NAME: ADDRESS} to add the name to its hosts file, or set "
             "node_join_api_server to a HOST:PORT of the control plane that it can reach"
         )

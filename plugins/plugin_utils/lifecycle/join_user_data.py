@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """User data and Azure extensions with which a machine from an image installs versions and joins a cluster (no I/O).
 
-`|| exit /b 1`: cloudbase-init runs the list `runcmd` as the lines of one batch file, so a command that fails would not
+`|| exit /b 1`: cloudbase-init runs the `runcmd` list as the lines of one batch file, so a command that fails would not
 prevent the next one (cloudbase-init 1.1.8, plugins/common/userdataplugins/cloudconfigplugins/runcmd.py).
 
 Azure's Custom Script Extension for Windows runs `commandToExecute` as SYSTEM. Only `protectedSettings` are encrypted
@@ -94,10 +94,10 @@ def _check_network(option: str, value: str, components: t.Sequence[NotedComponen
 
 
 def _check_word(option: str, word: str, components: t.Sequence[NotedComponent]) -> str:
-    """Check the version of a program, and return the program's name; empty if it is unknown.
+    """Check `VERSION` or `PROGRAM=VERSION`, and return the program's name; empty if it is unknown.
 
     Raises:
-        ResourceError: the word is malformed, it does not select one of the image's programs, or the image does not
+        ResourceError: `word` has neither form, it does not select one of the image's programs, or the image does not
             offer the version.
     """
     name, equals, version = word.rpartition("=")

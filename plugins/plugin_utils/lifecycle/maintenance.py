@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The stages of a node's maintenance, and which hosts a rollout works on (no I/O).
 
-Role node_maintenance keeps one record per host, as a fact. The record of a host that is not a node is empty.
+The node_maintenance role keeps one record per host, as a fact. The record of a host that is not a node is empty.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def begin(host: str, node: str, cluster_node: Record, owner: str, label: str = "
     Args:
         host: name of the host in the inventory.
         node: name of the host's node.
-        cluster_node: the node as cluster_info returned it; empty if the cluster was not queried yet.
-        owner: the owner that role node_maintenance records when it cordons a node.
+        cluster_node: the node as cluster_info returned it; empty if the cluster has not been queried yet.
+        owner: the owner that the node_maintenance role records when it cordons a node.
         label: the label that determines the node's ring; empty if there is none.
     """
     record = {"host": host, "node": node, "stage": Stage.WAITING.value}

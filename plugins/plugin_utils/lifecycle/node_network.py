@@ -50,7 +50,7 @@ class ClusterNetwork:
 
 
 def networks_call() -> Call:
-    """Return the call that lists the HNS networks. The call fails if Windows lacks the feature Containers."""
+    """Return the call that lists the HNS networks. The call fails if Windows lacks the Containers feature."""
     return query(_HNS, "Get-HnsNetwork", select=("Name", "Type"), timeout=_HNS_TIMEOUT)
 
 
@@ -91,7 +91,7 @@ def type_problem(own: NodeNetwork, mode: Mode) -> str:
     wrong = {name: own.hns[name] for name in names if own.hns.get(name, mode.hns_type).lower() != mode.hns_type.lower()}
     return "; ".join(
         f"its HNS network {name} has the type {kind}, expected {mode.hns_type}. The collection did not create it. "
-        f"Uninstall the software that created it, and then remove the network with the role hns_cleanup "
+        f"Uninstall the software that created it, and then remove the network with the hns_cleanup role "
         f"(hns_cleanup_scope: networks, hns_cleanup_networks: [{name}])"
         for name, kind in wrong.items()
     )

@@ -43,7 +43,7 @@ class PasswordFile:
         if not os.access(folder, os.W_OK | os.X_OK):
             raise self._error(f"expected a file that can be read and written, but {folder} cannot be written")
         if mode & 0o077:
-            raise self._error(f"expected a file with mode 0600, got 0{mode:o}, with which other users can access it")
+            raise self._error(f"expected a file with mode 0600, got 0{mode:o}, which lets other users access it")
 
     def exists(self) -> bool:
         """Return whether the file contains a password, which may be encrypted.
@@ -74,7 +74,7 @@ class PasswordFile:
         return known
 
     def _create(self, password: str) -> None:
-        """Write the file, unless another process does so at the same time, for another host with the same file."""
+        """Write the file, unless another process, for a host with the same file, has written it in the meantime."""
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._path.exists() and not self._text():

@@ -61,7 +61,7 @@ def default_name(node: str, generation: str, former: str) -> str:
 
 
 def _in_name(generation: str) -> str:
-    # Windows does not allow dots in the names of computers.
+    # Windows does not allow dots in computer names.
     return generation.replace(".", "-")
 
 
@@ -96,7 +96,7 @@ def plan(
 
 
 def _replaces_another(node: str, nodes: t.Mapping[str, t.Mapping[str, t.Any]], generation: str) -> bool:
-    """Return whether a node belongs to a new machine that an interrupted run has not labelled yet."""
+    """Return whether a node belongs to a new machine that an interrupted run has not labeled yet."""
     records = [one.get("replacement") or {} for one in nodes.values()]
     return any(one.get("name") == node and one.get("generation") == generation for one in records)
 
@@ -149,7 +149,7 @@ def shared_names(plans: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, list[str
 
 
 def is_surge(text: str) -> bool:
-    """Return whether a text is a number of machines, 1 or more, or a percentage."""
+    """Return whether a string is a number of machines, 1 or more, or a percentage."""
     return bool(_SURGE.fullmatch(text.strip()))
 
 

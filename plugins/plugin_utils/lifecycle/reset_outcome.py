@@ -18,7 +18,7 @@ class ResetOutcome:
     """The outcome of a reset with all of its batches."""
 
     plan: ResetPlan | None = None
-    """The first plan, which shows what the machine was like."""
+    """The first plan, which shows the state of the machine before the reset."""
     changes: list[Planned] = dataclasses.field(default_factory=list)
     """The changes that were made."""
     left: list[Planned] = dataclasses.field(default_factory=list)

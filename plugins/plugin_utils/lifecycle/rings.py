@@ -14,7 +14,7 @@ RingOrder: t.TypeAlias = tuple[int, tuple[tuple[int, int | str], ...]]
 
 
 def name_order(ring: str) -> tuple[tuple[int, int | str], ...]:
-    """Return the sort key of a ring's name, which compares numbers by value: ring2 comes before ring10."""
+    """Return a sort key for a ring's name that compares numbers by value, so that ring2 comes before ring10."""
     parts = re.findall(r"\d+|\D+", ring)
     return tuple((0, int(part)) if part.isdecimal() else (1, part.lower()) for part in parts)
 
@@ -61,7 +61,7 @@ def overview(chosen: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
 
     Args:
         chosen: the records of the hosts to work on, in the order of their turns. Hosts that an earlier run left
-            unfinished come first, whatever their ring is; all others are new.
+            unfinished come first, regardless of their ring; all others are new.
     """
     hosts: dict[RingOrder, list[str]] = {}
     names: dict[RingOrder, str] = {}

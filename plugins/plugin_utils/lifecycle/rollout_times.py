@@ -35,7 +35,7 @@ class MaintenanceWindow:
         """Read a window such as `Sat,Sun 22:00-04:00`; a window without days begins every day.
 
         Raises:
-            ValueError: the text is not a window.
+            ValueError: the string is not a window.
         """
         match = _WINDOW.fullmatch(str(text).strip())
         if match is None:
@@ -60,7 +60,7 @@ def _days(text: str) -> t.Iterator[int]:
     """Yield the weekdays, with 0 for Monday, in a list such as `Sat,Sun` or `Mon-Fri`.
 
     Raises:
-        ValueError: the text is not such a list.
+        ValueError: the string is not such a list.
     """
     for part in text.lower().split(","):
         first, _dash, last = part.partition("-")
@@ -123,7 +123,7 @@ def batch_sizes(rings: t.Sequence[RingOrder], serial: str) -> list[int]:
 def earlier_rings(batch: t.Sequence[Record], records: t.Sequence[Record]) -> list[Record]:
     """Return the records of the nodes that this run worked on in other rings, if a batch is the first of its ring.
 
-    Nodes on which an earlier run left its work unfinished come first, whatever their ring is, so their batch does not
+    Nodes on which an earlier run left its work unfinished come first, regardless of their ring, so their batch does not
     count as the first batch of a ring.
 
     Args:

@@ -117,7 +117,7 @@ def calls(sealing: Sealing) -> tuple[Call, ...]:
 
 
 def time_limit(sealing: Sealing) -> float:
-    """Return the time limit of the batch in seconds. Ansible's watchdog on the node ends the batch minutes later."""
+    """Return the time limit of the batch in seconds. Ansible's watchdog on the node ends it a few minutes later."""
     waiting = START_LIMIT if sealing.end == "shutdown_command" else CONFIRMATION
     return 2 * sealing.timeout + waiting + 1800
 

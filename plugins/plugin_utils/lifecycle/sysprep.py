@@ -240,7 +240,7 @@ def sysprep_call(unattend: str | None, timeout: float) -> Call:
 
 
 def winrm_calls(listeners: t.Sequence[WinRmListener]) -> tuple[Call, ...]:
-    """Return the calls that reset insecure settings of WinRM and remove its HTTPS listeners.
+    """Return the calls that reset insecure WinRM settings and remove the HTTPS listeners.
 
     These calls may close the connection.
 

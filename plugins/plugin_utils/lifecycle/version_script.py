@@ -41,7 +41,7 @@ _BATCHES = "batches."
 
 @functools.cache
 def programs() -> t.Mapping[str, str]:
-    """Return the text of the script, of the module for batches, and of all that the module requires, by file name."""
+    """Return the script, the module for batches and everything that the module requires, as text by file name."""
     module = (_PLUGINS / "modules" / _MODULE).read_text(encoding="utf-8")
     parts: dict[str, str] = {}
     needed = _REQUIRED.findall(module)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Store the batches that install cached versions on a machine that becomes an image, with few remote commands."""
+"""On a machine that becomes an image, store the batches that install cached versions, with few remote commands."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class VersionStorage:
         """Observe the machine with one remote command, unless the calls exceed 1 MB, and plan all versions.
 
         Raises:
-            UnsupportedWindows: the collection does not support the machine's Windows.
+            UnsupportedWindows: the collection does not support the machine's Windows version.
             NodeError: the module failed.
             ResourceError: the machine cannot have a resource as described, or its state could not be read.
             BadAnswer: the machine's answer about a resource cannot be used.

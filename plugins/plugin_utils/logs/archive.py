@@ -149,7 +149,7 @@ def _add(archive: tarfile.TarFile, name: str, content: t.Any, modified: float) -
     """Add a file to the archive, and return the file's size.
 
     Raises:
-        ArchiveError: the name would unpack outside the folder.
+        ArchiveError: the file would be unpacked outside the folder.
     """
     if _UNSAFE_NAME.search(name):
         raise ArchiveError(f"expected a name that stays in the archive's folder, got {name!r}")

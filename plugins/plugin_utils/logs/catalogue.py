@@ -163,10 +163,10 @@ class RequestedLogs:
 
 
 def requested_logs(options: t.Mapping[str, t.Any]) -> RequestedLogs:
-    """Read the options of the module node_logs.
+    """Read the options of the node_logs module.
 
     Raises:
-        ResourceError: an option is invalid; the message names the option and what would be accepted.
+        ResourceError: an option is invalid; the message names the option and says what was expected.
     """
     return RequestedLogs(
         since=span(options["since"]),
@@ -179,10 +179,10 @@ def requested_logs(options: t.Mapping[str, t.Any]) -> RequestedLogs:
 
 
 def span(text: str) -> datetime.timedelta:
-    """Convert a text such as `24h` to a time span.
+    """Convert a string such as `24h` to a time span.
 
     Raises:
-        ResourceError: the text is not a time span.
+        ResourceError: the string is not a time span.
     """
     match = _SPAN.fullmatch(str(text).strip())
     if not match or not int(match[1]):

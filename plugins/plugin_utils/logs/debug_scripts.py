@@ -25,7 +25,7 @@ def resources(
     sources: t.Mapping[str, t.Any] | None = None,
     **options: t.Any,
 ) -> list[dict[str, t.Any]]:
-    r"""Return the resources of the archive and of the scripts.
+    r"""Return the resources for the archive and for the scripts.
 
     Args:
         commit: commit of microsoft/SDN, 40 hexadecimal digits; empty for the commit that the collection pins.

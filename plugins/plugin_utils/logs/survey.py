@@ -149,7 +149,7 @@ def read(seen: Observation, windows: WindowsInfo) -> Survey:
 
 
 def moment(text: t.Any) -> datetime.datetime | None:
-    """Return a time that a node reported, in UTC, or None if the text is not a time.
+    """Return a time that a node reported, in UTC, or None if the string is not a time.
 
     .NET writes ISO 8601 with up to seven decimals.
     """

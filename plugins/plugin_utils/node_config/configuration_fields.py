@@ -138,7 +138,7 @@ def _value(value: object, field: _Field, path: str, what: str, *, is_open: bool)
             yield from _value(item, items, f"{path}[{index}]", what, is_open=is_open)
     elif isinstance(value, t.Mapping):
         yield from _object(value, field, path, what, is_open=is_open)
-    elif "Duration" not in field.children:  # logging.flushFrequency may also be a number or text
+    elif "Duration" not in field.children:  # logging.flushFrequency may also be a number or a string
         yield Objection(path, value, "expected a mapping")
 
 
@@ -160,7 +160,7 @@ _FITS: t.Mapping[str, t.Callable[[object], bool]] = types.MappingProxyType(
 because those types accept several forms."""
 _EXPECTED: t.Mapping[str, str] = types.MappingProxyType(
     {
-        "string": "text in quotes",
+        "string": "a string in quotes",
         "bool": "true or false",
         "int": "a whole number",
         "uint": "a whole number that is not negative",

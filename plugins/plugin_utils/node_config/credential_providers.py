@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kubelet's configuration of programs that provide registry credentials.
+"""The kubelet's configuration for programs that provide registry credentials.
 
 kubernetes.io: Configure a kubelet image credential provider; kubernetes/kubernetes, pkg/credentialprovider/plugin
 (config.go, plugin.go: the program is `NAME` in the folder of providers, on Windows also `NAME.exe`).

@@ -119,7 +119,7 @@ def reset_flags(cri_socket: str) -> tuple[str, ...]:
 
 
 def _discovery(join: Join) -> dict[str, t.Any]:
-    """Return the section `discovery`, which defines how kubeadm finds and authenticates the cluster."""
+    """Return the `discovery` section, which defines how kubeadm finds and authenticates the cluster."""
     if join.discovery_file:
         return {"file": {"kubeConfigPath": _DISCOVERY_PATH}, "tlsBootstrapToken": join.token}
     return {

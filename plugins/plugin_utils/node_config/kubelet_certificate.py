@@ -119,13 +119,13 @@ def _value(data: bytes, tag: int, *, whole: bool = True) -> tuple[bytes, bytes]:
         ValueError: the data begins with another type, or the value is cut off.
     """
     if len(data) < 2 or data[0] != tag:
-        raise _CutOffError(f"expected type {tag}")
+        raise _CutOffError(f"expected a DER value of type {tag:#04x}, got {data[:2].hex() or 'no data'}")
     length, start = data[1], 2
     if length >= 0x80:
         size = length & 0x7F
         length, start = int.from_bytes(data[2 : 2 + size], "big"), 2 + size
     if whole and len(data) < start + length:
-        raise _CutOffError(f"expected {length} bytes, got {len(data) - start}")
+        raise _CutOffError(f"expected a DER value of {length} bytes, got {len(data) - start}")
     return data[start : start + length], data[start + length :]
 
 

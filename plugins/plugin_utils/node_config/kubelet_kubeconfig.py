@@ -79,8 +79,8 @@ class KubeletKubeconfig:
 def mapping_in(text: str) -> dict[str, t.Any] | None:
     """Return the mapping that YAML text from a node contains; None if the text is not a mapping.
 
-    Text with aliases is not accepted: Kubernetes writes no aliases, and a few aliases can make a document that fills
-    the memory as soon as it is printed.
+    Text with aliases is not accepted: Kubernetes writes no aliases, and a few aliases can expand to a document that
+    fills the memory when it is printed.
     """
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_LOADER)):
@@ -92,7 +92,7 @@ def mapping_in(text: str) -> dict[str, t.Any] | None:
 
 
 def decoded(text: object) -> bytes:
-    """Return the bytes that a base64 text encodes; empty if the text is malformed."""
+    """Return the bytes that a base64 string encodes; empty if the string is malformed."""
     try:
         return base64.b64decode(str(text or ""))
     except (binascii.Error, ValueError):

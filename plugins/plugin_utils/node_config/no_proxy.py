@@ -11,8 +11,8 @@ def no_proxy(given: str | t.Iterable[str], *more: str | t.Iterable[str] | None) 
     """Return the user's exceptions and the cluster's addresses, in order and without duplicates.
 
     Args:
-        given: the user's `no_proxy`: comma-separated text or a list.
-        more: further entries (CIDRs, addresses, host names, domains). Each argument is text, a list, or None.
+        given: the user's `no_proxy`: a comma-separated string or a list.
+        more: further entries (CIDRs, addresses, host names, domains). Each argument is a string, a list or None.
 
     Returns:
         Comma-separated entries.

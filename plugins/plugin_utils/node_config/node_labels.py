@@ -54,20 +54,20 @@ def is_reserved(key: str) -> bool:
 
 
 def is_key(text: str) -> bool:
-    """Return whether a text is a valid key of a label, annotation or taint (kubernetes.io: Labels and Selectors).
+    """Return whether a string is a valid key of a label, annotation or taint (kubernetes.io: Labels and Selectors).
 
     Args:
-        text: the text.
+        text: the string.
     """
     prefix, slash, name = text.rpartition("/")
     return bool(_NAME.fullmatch(name)) and (bool(_PREFIX.fullmatch(prefix)) if slash else True)
 
 
 def is_value(text: str) -> bool:
-    """Return whether a text is a valid value of a label or taint.
+    """Return whether a string is a valid value of a label or taint.
 
     Args:
-        text: the text.
+        text: the string.
     """
     return not text or bool(_NAME.fullmatch(text))
 

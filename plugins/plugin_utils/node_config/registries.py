@@ -101,7 +101,7 @@ def hosts_toml(registry: RegistryConfig) -> str:
 
 
 def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
-    """Return the resources of the files in containerd's `config_path`.
+    """Return the resources for the files in containerd's `config_path`.
 
     Raises:
         ResourceError: as for `hosts_toml`.
@@ -118,7 +118,7 @@ def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Fil
 
 
 def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_CONFIG) -> Files:
-    """Return the resources of the files with CA certificates for dockerd and credentials for docker.exe.
+    """Return the resources for the files with dockerd's CA certificates and docker.exe's credentials.
 
     Raises:
         ResourceError: Docker does not support a setting.
@@ -154,7 +154,7 @@ def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKE
 
 
 def buildkit_files(registries: t.Sequence[RegistryConfig], folder: str, config_dir: str = DOCKER_CONFIG) -> Files:
-    """Return the resources of buildkitd.toml and of the file with credentials for buildctl.exe.
+    """Return the resources for buildkitd.toml and for the file with buildctl.exe's credentials.
 
     BuildKit does not read containerd's hosts.toml files (moby/buildkit docs/buildkitd.toml.md).
 
@@ -215,7 +215,7 @@ def unlisted(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
 def unlisted_for_docker(registries: t.Sequence[RegistryConfig]) -> Files:
     """Return the resource that removes Docker's folders for registries that no longer have a `ca` in the list.
 
-    Docker trusts a registry's CA as long as the file of the CA's certificate exists.
+    Docker trusts a registry's CA as long as the CA's certificate file exists.
     """
     keep = sorted({_docker_folder(registry.host) for registry in registries if registry.server.ca})
     return [{"type": "UnlistedRegistries", "name": DOCKER_CERTS, "keep": keep}]
@@ -233,7 +233,7 @@ def forgotten(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_C
 
 
 def _logins(registries: t.Sequence[RegistryConfig], config_dir: str) -> Files:
-    """Return the resource of Docker's config.json, if any registry has credentials."""
+    """Return the resource for Docker's config.json, if any registry has credentials."""
     logins = _auths(registries)
     if not logins:
         return []
@@ -322,7 +322,7 @@ def _check_authorities(where: str, texts: t.Iterable[str]) -> None:
 
 
 def _all_headers(where: str, given: ServerSettings) -> dict[str, str]:
-    """Return all headers to send, including the header that contains username and password."""
+    """Return all headers to send, including the header that contains the username and password."""
     headers, username = dict(given.headers), given.username
     if not all(_HEADER.fullmatch(name) for name in headers):
         raise ResourceError(f"{where}.headers", _HIDDEN, "expected a mapping of HTTP headers to their values")

@@ -23,7 +23,7 @@ def literal(value: str) -> str:
             (toml.io, v1.0.0: String).
     """
     if _NOT_LITERAL.search(value):
-        raise ValueError(f"TOML text: expected no single quote or control character, got {value!r}")
+        raise ValueError(f"TOML string: expected no single quote or control character, got {value!r}")
     return f"'{value}'"
 
 

@@ -20,8 +20,8 @@ VARIABLES: t.Mapping[str, tuple[str, t.Any]] = {
 SITES = ("bundle_sites", "artifact_sites")
 """Variables that list additional sources. The sources of a bundle come first."""
 UPSTREAM = "artifact_upstream"
-"""Variable that decides whether the publishers' own servers are used after the sites; by default, they are if there is
-no bundle. If there are no sites, they are always used."""
+"""Variable that decides whether the publishers' own servers are used after the sites. By default, they are used only if
+there is no bundle. If there are no sites, they are always used."""
 NAMES = (*SITES, UPSTREAM, *(name for name, dummy in VARIABLES.values()))
 """All variables that this module reads."""
 

@@ -21,7 +21,7 @@ from .downloads import Downloads, ResourceMapping, unpacked_file
 FOLDER = "C:\\Program Files\\ccg-plugins"
 _CLASSES = "HKLM:\\SOFTWARE\\Classes"
 _ALLOWED = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses"
-"""CCG activates only the classes below this key (Win32 reference, GetPasswordCredentials)."""
+"""Registry key of the only classes that CCG activates (Win32 reference, GetPasswordCredentials)."""
 _ADMINISTRATORS = struct.pack("<BB6sII", 1, 2, b"\0\0\0\0\0\5", 32, 544)
 _CALLERS = tuple(struct.pack("<BB6sI", 1, 1, b"\0\0\0\0\0\5", identity) for identity in (18, 6))
 """Binary SIDs of the accounts that may call a plugin: SYSTEM and SERVICE."""

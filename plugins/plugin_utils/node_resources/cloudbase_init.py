@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role cloudbase_init: the program, its configuration, and what starts it at the first boot.
+"""The resources of the cloudbase_init role: the program, its configuration, and what starts it at the first boot.
 
-The service stays disabled while the image is built. Role sysprep then gives the service the start mode MODE. At its
+The service stays disabled while the image is built. The sysprep role then sets the service's start mode to MODE. At its
 end, Windows Setup runs SetupComplete.cmd, which starts the service: learn.microsoft.com/windows-hardware/manufacture/
 desktop/add-a-custom-script-to-windows-setup. The publisher's SetSetupComplete.cmd does the same.
 """
@@ -108,13 +108,13 @@ def plugin_file() -> ResourceMapping:
 
 
 def _url(settings: CloudbaseInitSettings) -> str:
-    """Return the user's URL, with `{version}` replaced by a version (1.2.3), and `{underscores}` by 1_2_3."""
+    """Return the user's URL, with `{version}` replaced by the version (1.2.3) and `{underscores}` by, say, 1_2_3."""
     version = settings.version
     return settings.url.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
 
 
 def _mode(service: str) -> ResourceMapping:
-    """Return the registry value that records the start mode that role sysprep gives the service."""
+    """Return the registry value that tells the sysprep role which start mode to give the service."""
     return {
         "type": "Registry",
         "key": managed_marks.KEY,

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role cni: what the pod network needs on a node, its record, and the removal of a former network."""
+"""The resources of the cni role: a node's pod network, its record, and the removal of a former network."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def cluster_settings(variables: Variables) -> ClusterSettings:
 
 
 def network_images(variables: Variables) -> list[str | ResourceMapping]:
-    """Return the container images of the network, in the form of role image_cache's lists; empty if they are unknown.
+    """Return the network's container images, in the form of the image_cache role's lists; empty if they are unknown.
 
     Args:
         variables: the host's variables.
@@ -346,7 +346,7 @@ def _registry(network: PodNetwork) -> list[ResourceMapping]:
 
 
 def _host_firewall(settings: CniSettings) -> list[ResourceMapping]:
-    """Return the rule that blocks the host's programs from Azure's WireServer, except for SYSTEM and cloudbase-init.
+    """Return the rule that denies host programs access to Azure's WireServer, except for SYSTEM and cloudbase-init.
 
     The access lists of pods do not apply to HostProcess containers. Azure's agents run as SYSTEM. Without these
     exceptions, machines do not come online (kubernetes-sigs/image-builder#719).

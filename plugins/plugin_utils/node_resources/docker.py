@@ -241,7 +241,7 @@ def _docker_service(settings: DockerSettings) -> list[ResourceMapping]:
 def _credential_specs(settings: DockerSettings) -> list[ResourceMapping]:
     """Return the files that `docker run --security-opt credentialspec=file://NAME.json` reads.
 
-    Docker reads them from the folder CredentialSpecs in its data folder (moby/moby, daemon/oci_windows.go,
+    Docker reads them from the CredentialSpecs folder in its data folder (moby/moby, daemon/oci_windows.go,
     credentialSpecFileLocation). The kubelet passes the content of a pod's credential spec to the runtime instead.
     """
     folder = f"{settings.docker_data_dir}\\CredentialSpecs"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role image_cache: artifacts in the node's cache, container images in the runtime's store."""
+"""The resources of the image_cache role: artifacts in the node's cache, container images in the runtime's store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .variables import Variables
 
 ROLE = "image_cache"
 PAUSE = "registry.k8s.io/pause:3.10.2"
-"""The default of `container_runtime_sandbox_image`, for plays without role container_runtime."""
+"""The default of `container_runtime_sandbox_image`, for plays without the container_runtime role."""
 PAUSE_DOCKERFILE = """\
 ARG BASE
 ARG PAUSE
@@ -82,7 +82,7 @@ class ImageSettings(CachedImageVariables):
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ImageSettings:
-        """Read the role's variables, and two optional variables of role container_runtime.
+        """Read the role's variables, and two optional variables of the container_runtime role.
 
         Args:
             variables: the host's variables.
@@ -97,7 +97,7 @@ class ImageSettings(CachedImageVariables):
 
 
 def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> list[ResourceMapping]:
-    """Return the resources of the artifacts in the node's cache.
+    """Return the resources for the artifacts in the node's cache.
 
     Args:
         settings: the role's variables.

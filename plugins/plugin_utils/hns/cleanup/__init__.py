@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The removal of what a CNI left in Windows' Host Networking Service. Start with cleanup.py."""
+"""Removal of the objects that a CNI left in Windows' Host Networking Service. Start with cleanup.py."""

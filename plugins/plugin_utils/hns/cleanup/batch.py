@@ -32,7 +32,7 @@ _REMOVE = {
     "networks": "Remove-HnsNetwork",
 }
 CONTAINERS, KILLS, ROUTES = Scope("containers."), Scope("kill."), Scope("route.")
-"""Scopes of the calls that stop containers, end programs, and remove routes."""
+"""Scopes of the calls that stop containers, kill processes, and remove routes."""
 UPLINK, UPLINK_AGAIN = Scope("uplink."), Scope("uplink-again.")
 """Scopes of the calls that restore static addresses before and after the services start; the inner scope of each
 adapter is its number."""

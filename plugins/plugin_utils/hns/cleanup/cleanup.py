@@ -188,7 +188,7 @@ class Cleanup:
         if self._rebooted:
             return ", not even after a reboot"
         if self._restarted:
-            return "; a restart of the service hns did not help, and allow_reboot is false"
+            return "; restarting the hns service did not help, and allow_reboot is false"
         return (
             "; scope stale does not restart HNS, because running pods would lose their endpoints: drain the node and "
             "set allow_hns_restart, or reboot the node"

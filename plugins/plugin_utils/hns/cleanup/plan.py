@@ -23,7 +23,7 @@ DEFAULT_PROTECTED = ("nat",)
 
 
 class ScopeError(Exception):
-    """An invalid request; the message says what would be accepted."""
+    """An invalid request; the message says what was expected."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,7 @@ def check_request(request: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
     warnings: list[str] = []
     objects = facts.last.objects
     known = ", ".join(sorted(network.name for network in objects.networks)) or "none"
-    # A misspelt name would protect nothing. Only Docker's network may be protected without existing.
+    # A misspelled name would protect nothing. Only Docker's network may be protected without existing.
     names = [("protected_networks", name) for name in request.protected or () if name.lower() not in DEFAULT_PROTECTED]
     for option, name in (*(("networks", name) for name in request.networks), *names):
         if not request.missing_ok and not objects.called([name]):

@@ -33,7 +33,7 @@ _NAMES = re.compile(
 """Names that CNIs give their networks. A network with such a name counts as a CNI's network, even if no configuration
 names it."""
 _NEVER = ("nat", "ics", "internal", "private")
-"""Network types. A CNI is assumed to have created a network of such a type only if its configuration names it."""
+"""Network types. A network of one of these types counts as a CNI's network only if a CNI configuration names it."""
 _AZURE_STATE = (
     "C:\\k\\azurecns\\azure-endpoints.json",
     *(

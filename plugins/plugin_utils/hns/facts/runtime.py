@@ -130,7 +130,7 @@ def read(answers: t.Mapping[str, CallResult], installed: t.Collection[str]) -> R
         installed: the runtimes (containerd, docker) whose service is running or not disabled.
     """
     if not installed:
-        return Runtime(problem="neither the service containerd nor the service docker can run")
+        return Runtime(problem="neither the containerd service nor the docker service can run")
     owners: dict[str, Owner] = {}
     problems: list[str] = []
     has_leases = True

@@ -192,7 +192,7 @@ def restore_calls(uplink: Uplink, scope: Scope, *, seconds: int = 30) -> tuple[C
     Args:
         uplink: the earlier settings.
         scope: scope of the calls; the last call, `check`, succeeds if the adapter has its first static address.
-        seconds: maximum number of seconds to wait for each of the adapter, its interface and its address.
+        seconds: time limit of each wait, in seconds: for the adapter, for its interface, and for its address.
     """
     calls = list(_find_interface(uplink, seconds))
     for number, (address, length) in enumerate(uplink.addresses):

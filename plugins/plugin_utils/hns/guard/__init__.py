@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The protection of a node's static addresses while a CNI creates its first network. Start with guard.py."""
+"""Protection of a node's static addresses while a CNI creates its first network. Start with guard.py."""

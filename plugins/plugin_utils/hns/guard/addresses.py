@@ -29,7 +29,7 @@ _BETWEEN = 3.0
 _TURNS = (Scope("first."), Scope("second."))
 """Scopes of the two comparisons; the inner scope of each adapter is its number."""
 _COMPARISON = 120
-"""Maximum number of seconds to compare one adapter, if the adapter, its interface and its address are missing."""
+"""Maximum time to compare one adapter, in seconds; enough for all of its waits to reach their time limits."""
 
 
 def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle: float) -> tuple[Call, ...]:

@@ -71,7 +71,9 @@ class AddressGuard:
         try:
             key, uplinks = addresses.from_json(document)
         except (KeyError, TypeError, ValueError) as error:
-            raise ResourceError("guard", document, "expected the guard that state: present returned") from error
+            raise ResourceError(
+                "guard", document, "expected the guard that a task with state: present returned"
+            ) from error
         asked = addresses.calls(uplinks, key, network_timeout=self._network_timeout, settle=self._settle)
         seen = self._node.peek(key, step="wait for the address guard", seconds=timeout, asked=asked)
         if seen.state == "running":

@@ -65,7 +65,7 @@ def test_hns_of_a_machine_without_it_is_clean(node: Node) -> None:
         "steps": [{"result": "nothing to remove", "step": "observe"}],
         "warnings": [
             "node-1: this machine has no HNS (the Windows feature Containers is not installed)",
-            "node-1: nothing counts as stale: neither the service containerd nor the service docker can run",
+            "node-1: nothing counts as stale: neither the containerd service nor the docker service can run",
         ],
     }
 

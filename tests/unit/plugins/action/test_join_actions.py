@@ -92,7 +92,7 @@ def test_a_machine_that_is_not_prepared_is_refused_where_it_has_to_be(node: Node
 
 
 def test_a_name_is_resolved_unless_the_hosts_file_will_contain_it(node: Node) -> None:
-    words = "node-1: it cannot resolve the name of the control plane's endpoint (k8s.example : DNS name does not exist)"
+    words = "node-1: it cannot resolve the name of the control plane endpoint (k8s.example : DNS name does not exist)"
     assert joins(node, cluster_server="k8s.example:6443")["msg"].startswith(words)
     assert joins(node, cluster_server="k8s.example:6443", hosts={"K8S.example": "10.0.0.1"}) == PLAIN
     assert joins(node, cluster_server="k8s.example:6443", api_server="10.0.0.1:6443") == PLAIN

@@ -44,7 +44,7 @@ def test_hns_of_a_machine_without_it(node: Node) -> None:
             "runtime": {
                 "asked": False,
                 "names": [],
-                "problem": "neither the service containerd nor the service docker can run",
+                "problem": "neither the containerd service nor the docker service can run",
             },
             **{name: [] for name in ("networks", "endpoints", "policy_lists", "namespaces", "services")},
             "port_pools": [],

@@ -130,5 +130,5 @@ def test_a_guard_that_is_gone_is_followed_by_another_one(node: GuardedNode) -> N
 
 def test_nothing_is_asked_where_there_was_no_guard(node: GuardedNode) -> None:
     assert run(node, state="absent") == {"changed": False, "guard": {}, "changes": [], "remote_commands": 0}
-    with pytest.raises(ResourceError, match="expected the guard that state: present returned"):
+    with pytest.raises(ResourceError, match="expected the guard that a task with state: present returned"):
         run(node, state="absent", guard={"key": "k"})

@@ -97,7 +97,7 @@ def test_one_client_of_the_runtime_is_sufficient_and_required() -> None:
     assert not alone.problem
     assert alone.find(ID) is not None
     assert "neither crictl nor ctr" in read_runtime(pods=MISSING, containers=MISSING, ctr=MISSING).problem
-    assert read_runtime("", pods=pods(ID)).problem == "neither the service containerd nor the service docker can run"
+    assert read_runtime("", pods=pods(ID)).problem == "neither the containerd service nor the docker service can run"
 
 
 @pytest.mark.parametrize("broken", ["pods", "containers", "ctr"])

@@ -62,7 +62,7 @@ def test_the_machine_s_environment(name: str, value: str) -> None:
 
 def test_a_service_keeps_the_rest_of_its_environment() -> None:
     (found,) = find(services={"containerd": [f"HTTPS_PROXY={SECRET}", "NO_PROXY=.svc", f"HTTP_PROXY={SECRET}"]})
-    assert found.place == "the environment of the service containerd"
+    assert found.place == "the environment of the containerd service"
     assert found.removal.parameters["Value"] == ["NO_PROXY=.svc"]
 
 
@@ -79,7 +79,7 @@ def test_notes_of_earlier_values() -> None:
 
 def test_the_refusal_names_places_and_ways_out_but_no_password() -> None:
     message = image_proxies.refusal(find({"HTTP_PROXY": SECRET}, services={"kubelet": [f"HTTP_PROXY={SECRET}"]}))
-    assert "variable HTTP_PROXY, the environment of the service kubelet" in message
+    assert "variable HTTP_PROXY, the environment of the kubelet service" in message
     assert "sysprep_proxy_credentials: remove" in message
     assert "S3cret" not in message
 

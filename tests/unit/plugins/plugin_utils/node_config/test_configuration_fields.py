@@ -69,7 +69,7 @@ def test_a_version_between_two_recorded_ones_accepts_what_either_of_them_does() 
         ({"maxPods": "110"}, "maxPods", "expected a whole number", ""),
         ({"maxPods": True}, "maxPods", "expected a whole number", ""),
         ({"failSwapOn": "false"}, "failSwapOn", "expected true or false", ""),
-        ({"systemReserved": {"cpu": 1}}, "systemReserved.cpu", "expected text in quotes", ""),
+        ({"systemReserved": {"cpu": 1}}, "systemReserved.cpu", "expected a string in quotes", ""),
         ({"systemReserved": ["cpu"]}, "systemReserved", "expected a mapping", ""),
         ({"syncFrequency": 60}, "syncFrequency", "expected a duration such as 5m0s", ""),
         ({"syncFrequency": "1 minute"}, "syncFrequency", "expected a duration such as 5m0s", ""),
