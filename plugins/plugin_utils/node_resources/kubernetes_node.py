@@ -51,7 +51,7 @@ _LOG_FOLDER = "C:\\var\\log\\kubelet"
 
 _OF_CLOUD: t.Mapping[str, str] = {"cloud-provider": "external", "node-ip": "0.0.0.0"}  # noqa: S104 - not an interface
 """Flags of a kubelet whose cloud provider is external. Without `node-ip`, the node has no address until the provider
-has set an address, and pods that need the host's address cannot start. With 0.0.0.0, the kubelet uses the address that
+has set one, and pods that need the host's address cannot start. With 0.0.0.0, the kubelet uses the address that
 it would detect without a provider (kubernetes/kubernetes#125337)."""
 
 
@@ -154,7 +154,7 @@ def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
 
     Raises:
         ArtifactError: the settings of a download are invalid.
-        ValueError: another variable is invalid.
+        ValueError: any other variable is invalid.
     """
     artifact = settings.downloads.artifact("kubernetes", settings.version, url=settings.url, sha256=settings.sha256)
     programs = ["kubeadm.exe", "kubectl.exe", "kubelet.exe", "kube-proxy.exe"]
@@ -262,7 +262,7 @@ def kubelet_services(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def _launcher(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the resources of the launcher. Their node labels apply in addition to kubeadm's."""
+    """Return the resources of the launcher. Its node labels apply in addition to kubeadm's labels."""
     labels = ",".join(f"{name}={value}" for name, value in settings.network_labels.items())
     commands = kubelet_launcher.Commands(
         join_commands.commands(settings.pre_kubeadm_commands, "pre_kubeadm_commands"),

@@ -100,6 +100,6 @@ def describe(code: int) -> str:
 
 
 def hresult(text: str) -> int | None:
-    """Return the last HRESULT in a cmdlet's message, such as `Error code = 0x800f081e`; None if there is none."""
+    """Return the last HRESULT in a cmdlet's message, such as `Error code = 0x800f081e`, or None if there is none."""
     codes = re.findall(r"0x([0-9a-fA-F]{8})\b", text)
     return int(codes[-1], 16) if codes else None

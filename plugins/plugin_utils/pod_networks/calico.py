@@ -40,7 +40,7 @@ _TOLERATIONS = (
 
 
 def mode_of(facts: t.Mapping[str, t.Any]) -> str:
-    """Return the mode that the cluster's Linux nodes use: vxlan or bgp; empty if Calico has no enabled IP pool.
+    """Return the Linux nodes' mode (vxlan or bgp), or an empty string if Calico has no enabled IP pool.
 
     Args:
         facts: `calico` in the result of cluster_info.
@@ -76,7 +76,7 @@ class Calico(NetworkRules):
         return mode_of(facts) or ("bgp" if str(of_cluster("calico_network_backend")) == "bird" else "vxlan")
 
     def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:
-        """Return Calico's DaemonSet for Windows and its ConfigMap; empty if something else runs Calico there.
+        """Return Calico's Windows DaemonSet and its ConfigMap, or an empty list if something else runs Calico there.
 
         Args:
             cluster: the cluster.
@@ -101,7 +101,7 @@ class Calico(NetworkRules):
         ]
 
     def images(self, cluster: ClusterSettings) -> list[str]:
-        """Return Calico's images for Windows; empty if the version is unknown, or if something else runs Calico there.
+        """Return Calico's images for Windows, or an empty list if its version is unknown or something else runs Calico.
 
         Args:
             cluster: the cluster.

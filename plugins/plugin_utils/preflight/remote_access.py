@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the variables of the OpenSSH server, and the limit for how full the disk of an image may be (no I/O)."""
+"""Check the variables of the OpenSSH server, and the limit for how full an image's disk may be (no I/O)."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Problem:
 
 
 class RequestedChange(t.NamedTuple):
-    """A change of the Linux side that a variable requests."""
+    """A change to the Linux side that a variable requests."""
 
     variable: str
     object: str
@@ -366,7 +366,7 @@ def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _time_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
-    """Yield the maintenance windows that are malformed, and an unknown time zone."""
+    """Yield a problem for each malformed maintenance window, and for an unknown time zone."""
     windows = values.get("node_maintenance_windows")
     for number, window in enumerate(windows if isinstance(windows, list) else ()):
         try:

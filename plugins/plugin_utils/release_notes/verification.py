@@ -24,7 +24,7 @@ BUILD_ONLY = ("cloudbase-init",)
 written."""
 _COMPLETE = "IMAGE_STATE_COMPLETE"
 _GROWTH = 1 << 20
-"""Bytes that may stay unallocated, because partitions are aligned (data/first_boot.ps1 ignores as much)."""
+"""Bytes that may stay unallocated, because partitions are aligned (data/first_boot.ps1 has the same tolerance)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

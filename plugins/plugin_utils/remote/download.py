@@ -57,7 +57,7 @@ def fetch(node: RemoteNode, path: str, size: int, sha256: str, target: t.BinaryI
     if digest.hexdigest() != sha256.lower():
         raise NodeError(
             f"{node.name}: download {path}: expected SHA-256 {sha256.lower()}, got {digest.hexdigest()}. "
-            "The file changed during the download: run again."
+            "The file changed during the download. Run the playbook again."
         )
     return pieces
 
