@@ -66,8 +66,7 @@ class KubernetesSettings(KubeletVariables):
     nssm_dir: str = ""
     """Folder of nssm, which runs the kubelet unless `kubelet_service` is native."""
     network_labels: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Node labels for this pod network, with which a machine registers when it joins by itself; empty without the
-    launcher."""
+    """Node labels that a machine sets for this pod network when it joins by itself; empty without the launcher."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> KubernetesSettings:

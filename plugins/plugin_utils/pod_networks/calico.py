@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico on Windows nodes: how the cluster has installed Calico, and the objects that run Calico as pods.
+"""Calico on Windows nodes: how Calico is installed in the cluster, and the objects that run Calico as pods.
 
 The Tigera operator runs Calico on Windows nodes itself. If manifests (for example kubespray's) installed Calico, this
 collection applies the operator's DaemonSet for the cluster's Calico version (tigera/operator v1.40.8,
@@ -29,7 +29,7 @@ _NAME = "calico-node-windows"
 _CONFIG_MAP = "cni-config-windows"
 _LABELS = {"k8s-app": _NAME}
 _MOUNT = "$env:CONTAINER_SANDBOX_MOUNT_POINT"
-"""Path at which Windows mounts the image of a HostProcess container. PowerShell or containerd expands this variable."""
+"""Path at which Windows mounts the image of a HostProcess container. PowerShell or containerd expands the variable."""
 _BACKENDS = {"vxlan": "vxlan", "bgp": "windows-bgp"}
 _SYSTEM = {"windowsOptions": {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\system"}}
 _TOLERATIONS = (

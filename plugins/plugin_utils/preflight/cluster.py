@@ -48,7 +48,7 @@ _CHECKS: t.Mapping[str, LinuxChecks] = types.MappingProxyType(
 
 
 def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problems with a host's variables in the cluster that the host joins.
+    """Return the problems that a host's variables would cause in the cluster that the host joins.
 
     Args:
         node: the host.

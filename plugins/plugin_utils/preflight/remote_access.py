@@ -46,7 +46,7 @@ def _keys(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
                 where, "a private key", "expected a public key", "Use the content of the file that ends in .pub."
             )
         elif text and not _KEY.fullmatch(text):
-            yield Problem(where, text, "expected a public key in one line, such as ssh-ed25519 AAAA… name")
+            yield Problem(where, text, "expected a public key on one line, such as ssh-ed25519 AAAA… name")
 
 
 def _percent(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:

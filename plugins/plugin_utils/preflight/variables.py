@@ -137,7 +137,7 @@ NO_VERSION = Problem(
 
 
 def misspelt_value(name: str, value: object) -> AsItIs:
-    """Return an unknown variable's value for a message. The value may be a secret under a misspelt name."""
+    """Return an unknown variable's value for a message. The value may be a secret under a misspelled name."""
     is_hidden = may_be_secret(name) or (isinstance(value, str) and not _PLAIN.fullmatch(value))
     return AsItIs(f"an unknown name with the value {hidden(f'a {kind(value)}') if is_hidden else shown(value)}")
 
@@ -189,7 +189,7 @@ def roles() -> tuple[Role, ...]:
 
 
 def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence[Role]) -> list[Problem]:
-    """Return a problem for each variable that has a role's prefix, but is unknown to the role (misspelt or outdated).
+    """Return a problem for each variable that has a role's prefix, but is unknown to the role (misspelled or outdated).
 
     Args:
         variables: all variables of a host, not templated; values that may be secret are not printed.

@@ -58,7 +58,7 @@ def reboot_message(step: str) -> str:
 def order(message: str, *, delay: int = _DELAY) -> tuple[Call, ...]:
     """Return the calls that request a reboot; `is_ordered` says whether they succeeded.
 
-    If the request fails, it is sent again after any scheduled shutdown has been cancelled: another program may have
+    If the request fails, it is sent again after any scheduled shutdown has been canceled: another program may have
     scheduled a shutdown (exit code 1190) that happens later or is not a reboot.
 
     Args:
