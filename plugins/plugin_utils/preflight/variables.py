@@ -139,7 +139,7 @@ NO_VERSION = Problem(
 def misspelt_value(name: str, value: object) -> AsItIs:
     """Return an unknown variable's value for a message. The value may be a secret under a misspelled name."""
     is_hidden = may_be_secret(name) or (isinstance(value, str) and not _PLAIN.fullmatch(value))
-    return AsItIs(f"an unknown name with the value {hidden(f'a {kind(value)}') if is_hidden else shown(value)}")
+    return AsItIs(f"an unknown name set to {hidden(f'a {kind(value)}') if is_hidden else shown(value)}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
