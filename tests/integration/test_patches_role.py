@@ -60,7 +60,7 @@ def run(site: Site, files: Files) -> PlayRun:
 def test_the_play_fails_at_its_end_with_a_table(run: PlayRun, site: Site) -> None:
     run.expect(2)
     message = run.messages(HOST)
-    assert f"{HOST}: 1 of 2 patches are not installed" in message
+    assert f"{HOST}: 1 of 2 patches not installed" in message
     assert f"{FIX.kb}  installed" in message
     assert "KB5999002  failed" in message
     assert (FIX.kb, "Installed") in state(site.machine(HOST))["updates"]

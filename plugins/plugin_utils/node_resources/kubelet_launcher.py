@@ -53,8 +53,8 @@ def resources(
     Args:
         folder: folder of kubelet.exe and of the script.
         arguments: the kubelet's arguments, without the arguments that kubeadm passes on.
-        flags: the file that contains kubeadm's flags, and the name of the variable in it, as properties of the resource
-            Service.
+        flags: the file that contains kubeadm's flags, and the name of the variable in it, as properties of a Service
+            resource.
         commands: programs that run before and after the join.
         log_dir: folder for the logs of the kubelet and the script.
         log_mb: size in MiB at which a log is rotated; 0 turns rotation off.

@@ -51,7 +51,7 @@ _LOG_FOLDER = "C:\\var\\log\\kubelet"
 
 _OF_CLOUD: t.Mapping[str, str] = {"cloud-provider": "external", "node-ip": "0.0.0.0"}  # noqa: S104 - not an interface
 """Flags of a kubelet whose cloud provider is external. Without `node-ip`, the node has no address until the provider
-has set an address, and pods that need the host's address cannot start. With 0.0.0.0, the kubelet uses the address that
+has set one, and pods that need the host's address cannot start. With 0.0.0.0, the kubelet uses the address that
 it would detect without a provider (kubernetes/kubernetes#125337)."""
 
 
@@ -66,8 +66,7 @@ class KubernetesSettings(KubeletVariables):
     nssm_dir: str = ""
     """Folder of nssm, which runs the kubelet unless `kubelet_service` is native."""
     network_labels: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Node labels for this pod network, with which a machine registers when it joins by itself; empty without the
-    launcher."""
+    """Node labels that a machine sets for this pod network when it joins by itself; empty without the launcher."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> KubernetesSettings:
@@ -154,7 +153,7 @@ def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
 
     Raises:
         ArtifactError: the settings of a download are invalid.
-        ValueError: another variable is invalid.
+        ValueError: any other variable is invalid.
     """
     artifact = settings.downloads.artifact("kubernetes", settings.version, url=settings.url, sha256=settings.sha256)
     programs = ["kubeadm.exe", "kubectl.exe", "kubelet.exe", "kube-proxy.exe"]
@@ -262,7 +261,7 @@ def kubelet_services(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def _launcher(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the resources of the launcher. Their node labels apply in addition to kubeadm's."""
+    """Return the resources of the launcher. Its node labels apply in addition to kubeadm's labels."""
     labels = ",".join(f"{name}={value}" for name, value in settings.network_labels.items())
     commands = kubelet_launcher.Commands(
         join_commands.commands(settings.pre_kubeadm_commands, "pre_kubeadm_commands"),

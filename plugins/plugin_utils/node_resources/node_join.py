@@ -62,7 +62,7 @@ class JoinedNode:
     network_changes: bool
     """Whether the node still has its previous network, which must be removed first."""
     former_services: str
-    """The network (a value of `cni_plugin`) whose programs ran as services at the last run; empty if there was none."""
+    """The network (a value of `cni_plugin`) whose programs ran as services in the last run; empty if there was none."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> JoinedNode:
@@ -150,10 +150,9 @@ def resources(node: JoinedNode) -> list[ResourceMapping]:
 
 
 def possible(node: JoinedNode) -> list[ResourceMapping]:
-    """Return the resources that a join with any network creates: a machine may have joined with other variables.
+    """Return all resources that a join may have created with any network, because the variables may have changed.
 
-    Only their types and names are meaningful. A reset removes these resources, so only this module defines what a join
-    creates.
+    A reset removes these resources. Only their types and names are meaningful.
 
     Args:
         node: a node with values for everything that a network needs, such as addresses and tokens.
@@ -200,7 +199,7 @@ def _running(services: list[ResourceMapping]) -> list[ResourceMapping]:
 
 
 def leftovers() -> list[ResourceMapping]:
-    """Return the resources that remove files that contain the bootstrap token.
+    """Return the resources that remove the files with the bootstrap token.
 
     The batch that runs kubeadm always removes these files, unless the machine goes down during the batch. The kubelet
     may then join without a second batch, and the files would remain.
@@ -338,8 +337,8 @@ def _parameters(service: NetworkService) -> list[ResourceMapping]:
 def _network_service(node: JoinedNode, service: NetworkService, needed: str) -> ResourceMapping:
     """Return a service of the network.
 
-    After a change of the configuration or token, a detached process restarts the service if its start may interrupt the
-    connection.
+    When the configuration or token changes, the service is restarted, by a detached process if its start may interrupt
+    the connection.
     """
     return {
         "type": "Service",

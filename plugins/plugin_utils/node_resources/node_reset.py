@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role node_reset: the state of a machine that was prepared and never joined a cluster.
+"""The resources of role node_reset: the state of a machine that was prepared but has never joined a cluster.
 
 What a join creates is defined by node_resources/node_join.py, lifecycle/join.py and the networks' data files. This
 module reverses a join: what the preparation also defines returns to that definition, and everything else is removed.

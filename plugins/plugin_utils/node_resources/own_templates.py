@@ -3,7 +3,7 @@
 """Evaluate the templates of the roles' own defaults and variables, each compiled once for all hosts.
 
 Ansible compiles each template again in each worker, and prepares all variables of the host for each template. For more
-than two hundred short templates in the roles' defaults/main.yml and vars/main.yml, this took 60 % of the CPU time that
+than two hundred short templates in the roles' defaults/main.yml and vars/main.yml, this took 60% of the CPU time that
 plan.yml needs per node. This module compiles the simple templates before Ansible forks. Ansible still evaluates all
 other templates: the users' templates, templates with plugins that this module does not know, and templates whose
 evaluation fails here. So users see Ansible's own error messages.
@@ -118,7 +118,7 @@ class OwnTemplates:
         """Return a variable of the host or, if the host lacks it, of the first of `cluster_hosts` that has it.
 
         Args:
-            name: name of the variable. A host whose value is null lacks it.
+            name: name of the variable. A null value counts as missing.
             default: returned if none of these hosts has the variable.
         """
         own = self.variable(name) if name in self._variables else None
@@ -187,7 +187,7 @@ def _texts(value: t.Any) -> t.Iterator[str]:
 
 
 def _compile(environment: jinja2.Environment, text: str) -> _Expression | None:
-    """Return a compiled template; None if it is not exactly one expression, or if only Ansible can evaluate it."""
+    """Return a compiled template, or None if it is not exactly one expression or only Ansible can evaluate it."""
     match = _EXPRESSION.fullmatch(text)
     if match is None:
         return None

@@ -15,7 +15,7 @@ from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from .downloads import Downloads, ResourceMapping, unpacked_file
 
 CONFIGURATION = f"{node_paths.KUBERNETES}\\credential-providers.yaml"
-"""Path of the kubelet's configuration of the programs that provide credentials for registries."""
+"""Path of the kubelet's configuration for the programs that provide credentials for registries."""
 
 
 def resources(

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources with which administrators reach a machine: Remote Desktop, OpenSSH, and WinRM's start mode."""
+"""The resources that let administrators reach a machine: Remote Desktop, OpenSSH, and WinRM's start mode."""
 
 from __future__ import annotations
 

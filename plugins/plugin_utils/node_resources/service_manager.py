@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""nssm, which runs programs as services although they do not implement the protocol of Windows services."""
+"""nssm, which runs programs as services even though they do not implement the Windows service protocol."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def installed(
 
 
 def resources(settings: ServiceManagerSettings, *, stops: t.Sequence[str]) -> list[ResourceMapping]:
-    """Return the resources of nssm for a node with containerd. It runs the pod network's services or the kubelet.
+    """Return the resources of nssm, which runs pod network services or the kubelet, for a node with containerd.
 
     Args:
         settings: the role's variables.

@@ -175,12 +175,12 @@ class Variables:
     def read(self, settings: type[Settings], prefix: str) -> Settings:
         """Return a dataclass with each field filled from the variable PREFIX_FIELD.
 
-        A field whose type is a dataclass, and that does not stand for a declared variable, is filled from variables
-        with the same prefix. A dataclass with a method `of(variables, prefix)` fills itself.
+        If a field's type is a dataclass, and the field does not correspond to a declared variable, the field is filled
+        from variables with the same prefix. A dataclass with a method `of(variables, prefix)` fills itself.
 
         Args:
-            settings: the dataclass. Its annotations are the types of the variables. Most such dataclasses are in
-                `role_variables`, or derive from one there, which declares the variables that users set.
+            settings: the dataclass. Its annotations are the types of the variables. Most of these dataclasses are in
+                `role_variables`, which declares the variables that users set, or derive from one there.
             prefix: prefix of the variables' names, which is the role's name.
 
         Returns:

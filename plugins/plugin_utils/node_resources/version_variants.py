@@ -3,7 +3,7 @@
 """The resources that a host would have with each version in its cache, for machines that choose their versions.
 
 To get the resources of a version, the host's variables are evaluated again with this version in place of the installed
-one. So everything that depends on the version is what a playbook would produce.
+one. So a playbook would produce the same resources for this version.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Variants(t.NamedTuple):
     """The host's resources with its configured versions."""
     variants: list[VersionVariant]
     refused: list[str]
-    """For each cached version without resources, a text that says why."""
+    """One message for each cached version that cannot be installed."""
 
 
 def variants(host: Variables, changed: t.Callable[[t.Mapping[str, str]], Variables]) -> Variants:

@@ -67,7 +67,7 @@ CAUSES: t.Mapping[int, str] = {
     0x800F081F: "the source files are missing",
     0x800F0838: "an earlier (checkpoint) update is missing",
     0x800F0922: "the update stack could not install the update and rolled it back",
-    0x8024000B: "the operation was cancelled",
+    0x8024000B: "the operation was canceled",
     0x8024001E: "the service was stopped during the operation",
     0x8024002E: "a policy forbids this update server",
     0x8024002F: "a policy forbids access to Windows Update",
@@ -100,6 +100,6 @@ def describe(code: int) -> str:
 
 
 def hresult(text: str) -> int | None:
-    """Return the last HRESULT in a cmdlet's message, such as `Error code = 0x800f081e`; None if there is none."""
+    """Return the last HRESULT in a cmdlet's message, such as `Error code = 0x800f081e`, or None if there is none."""
     codes = re.findall(r"0x([0-9a-fA-F]{8})\b", text)
     return int(codes[-1], 16) if codes else None

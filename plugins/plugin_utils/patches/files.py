@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Patches that are files: the calls that download, verify and install a patch, and how to read their results (no I/O).
 
-A failure ends the work on its patch, but never the batch: each call depends only on calls of the same patch whose
-results it uses.
+A failure ends the work on its patch, but never the batch: each call depends only on the calls whose results it
+uses, and these belong to the same patch.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _UNSIGNED: tuple[Json, ...] = ("NotSigned", "NotSupportedFileFormat")
 _DONE = (0, 3010, 1641)
 _ALREADY = 2359302
 _UNTRUSTED = (0x800B0109, 0x800B010A, 0x800B0112)
-"""Errors about an untrusted root. Installers also report these errors while test signing is set but not active yet."""
+"""Errors about an untrusted root. Installers also report these errors while test signing is set but not yet active."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FileRules:
-    """The user's rules for patch files, and the way in which a node downloads them."""
+    """The user's rules for patch files, and how a node downloads them."""
 
     test_signing: bool = True
     allowed_signers: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class FileRules:
 
 
 def refusal(patch: Patch, node: NodePatches, rules: FileRules) -> str:
-    """Return why a patch is rejected before any download; empty if it is not rejected."""
+    """Return why a patch is rejected before any download, or an empty string if it is not rejected."""
     if not patch.test_signed:
         return ""
     if not rules.test_signing:
@@ -58,7 +58,7 @@ def refusal(patch: Patch, node: NodePatches, rules: FileRules) -> str:
 
 
 def file_scope(number: int) -> Scope:
-    """Return the scope of the calls that install one of the patches of a batch."""
+    """Return the scope of the calls that install one patch of a batch."""
     return Scope(f"p{number}.")
 
 
@@ -220,7 +220,7 @@ def read(patch: Patch, results: t.Mapping[str, CallResult], boots: int) -> Attem
 
 
 def _code(install: CallResult) -> int | None:
-    """Return the installer's exit code, or the HRESULT in its message; None if there is neither."""
+    """Return the installer's exit code or the HRESULT in its message, or None if there is neither."""
     if install.exit_code is not None:
         return unsigned(install.exit_code)
     return hresult(f"{install.error} {install.error.id}") if install.error else None
@@ -290,6 +290,6 @@ def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[s
 
 
 def _hint(signature: CallResult | None) -> str:
-    """Return a hint if the file's signer is not trusted, which may be why the installation failed; otherwise ""."""
+    """Return a hint that the file's signer is not trusted, or an empty string if its signature has another status."""
     status = (signature.first or {}).get("Status") if signature is not None else None
     return f"its signature is {signed_by(t.cast('CallResult', signature))}" if status in _NOT_TRUSTED else ""

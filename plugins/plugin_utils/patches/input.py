@@ -47,7 +47,7 @@ def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[P
     """Read and check the user's list of patches.
 
     Args:
-        entries: KB numbers (text or number), or mappings with the fields of PatchEntry.
+        entries: KB numbers (as a string or number), or mappings with the fields of PatchEntry.
         source: folder on the controller, or URL of a mirror, with the files that `file` names; may be empty.
         find: function that finds relative names if `source` is empty.
 
@@ -101,7 +101,7 @@ def _patch(where: str, given: t.Any, source: str, find: Find) -> Patch:
 
 
 def _test_signed(entry: PatchEntry, file: PatchFile | None) -> bool | None:
-    """Return whether a file is test-signed; None if this is unknown until its signature is checked."""
+    """Return whether a file is test-signed, or None if this is unknown until its signature is checked."""
     if entry.test_signed is None and file is not None and _FOR_TESTS in file.name.lower():
         return True
     return entry.test_signed
@@ -125,7 +125,7 @@ def _kb(where: str, value: t.Any) -> str:
 def _build(where: str, value: t.Any) -> Build:
     # Without quotes YAML reads a number and drops trailing zeros, so 20348.2700 becomes a different build.
     if isinstance(value, float):
-        raise ResourceError(where, value, 'expected text such as "20348.2700"', "Put the build in quotes.")
+        raise ResourceError(where, value, 'expected a string such as "20348.2700"', "Put the build in quotes.")
     match = re.fullmatch(r"(?:10\.0\.)?(\d{5})\.(\d{1,6})", str(value).strip(), re.ASCII)
     if not match:
         raise ResourceError(where, value, 'expected a build and its revision (UBR), such as "20348.2700"')

@@ -30,7 +30,7 @@ disabled."""
 BATCH_KEY, JOB_KEY = "patches-", "patches-wu-"
 """Prefixes of the keys of batches and of Windows Update jobs, by which a later run finds work that is still running."""
 PID = "ansible_async_watchdog_pid"
-"""Key, in the status file of Ansible's async wrapper, of the process that does the work."""
+"""Key for the ID of the working process in the status file of Ansible's async wrapper."""
 
 _SECURE_BOOT = f"{registry_keys.CONTROL}\\SecureBoot\\State"
 _ENABLE = Scope("enable.")
@@ -282,7 +282,7 @@ def _leftovers(seen: Observation) -> Leftovers:
 
 
 def read_job(text: str) -> dict[str, t.Any]:
-    """Return the content of the status file of an async job; empty if it cannot be read."""
+    """Return the content of the status file of an async job, or an empty mapping if it cannot be read."""
     try:
         job = json.loads(text.lstrip("\ufeff"))
     except ValueError:

@@ -203,7 +203,7 @@ def _listed(patch: Patch, node: NodePatches) -> PatchState:
 
 
 def _for_others(build: int) -> str:
-    """Return the advice to limit a list entry to nodes with the build's Windows version; empty if it is unknown."""
+    """Return advice to limit a list entry to the build's Windows version, or an empty string if that is unknown."""
     version = windows_versions.SUPPORTED.get(build)
     return f'; set windows: ["{version}"] in its entry, so that other nodes skip the patch' if version else ""
 
@@ -250,7 +250,7 @@ def _by_hotfix(patch: Patch, node: NodePatches) -> PatchState | None:
 
 
 def _by_log(patch: Patch, node: NodePatches) -> PatchState | None:
-    """Return the state of a patch if no cmdlet lists its kind, but Windows Update logged it as installed; else None.
+    """Return the state of a patch that no cmdlet lists and Windows Update logged as installed, or None for any other.
 
     A logged update of any other kind may have been removed since.
     """

@@ -54,7 +54,7 @@ def result(run: PatchRun, *, check_mode: bool, may_reboot: bool, diff: bool, nam
     }
     bad = [entry for entry in entries if entry["status"] not in well]
     if bad:
-        summary = f"{name}: {len(bad)} of {len(entries)} patches are not installed"
+        summary = f"{name}: {len(bad)} of {len(entries)} patches not installed"
         shown.update(failed=True, msg=f"{summary}\n{table(entries)}")
     elif waits and may_reboot and not check_mode:
         limit = f"after {run.reboots} reboots (max_reboots)" if run.reboots else "and max_reboots is 0"

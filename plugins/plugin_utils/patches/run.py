@@ -23,7 +23,7 @@ from .patch import WELL, Patch, judge
 _STARTS = 3
 """Maximum number of attempts to start the Windows Update job, if connection failures prevent its start."""
 _LEAST_FREE = 16 * 2**20
-"""Minimum free space in bytes: a node needs that much just to record the work."""
+"""Minimum free space in bytes, which a node needs just to record the work."""
 _MAX_WAITS = 3
 """Maximum number of times that the run waits for the work of earlier runs."""
 FIRST_POLL, POLL = 600, 900
@@ -170,7 +170,7 @@ class PatchRun:
     # --- Installing.
 
     def _attempt(self, todo: t.Sequence[PatchRecord], seen: PatchObservation) -> None:
-        """Install public patches first, then files. Each patch gets an attempt, even if an earlier attempt failed."""
+        """Install public patches first, then files. Each patch is attempted, even if an earlier attempt failed."""
         ready = [record for record in todo if not self._refused(record, seen)]
         public = [record for record in ready if record.patch.public]
         files = [record for record in ready if not record.patch.public]

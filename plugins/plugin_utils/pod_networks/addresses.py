@@ -15,7 +15,7 @@ roles/kubespray_defaults/defaults/main/main.yml)."""
 
 
 def kubespray_dns(services: str) -> str:
-    """Return the address that kubespray gives to the cluster's DNS; empty if no network of sufficient size is given.
+    """Return the DNS address that kubespray assigns, or an empty string if no sufficiently large network is given.
 
     Args:
         services: network of the services in CIDR notation, or several networks separated by commas, of which the first
@@ -38,6 +38,6 @@ def reachable_dns(configured: t.Iterable[str], service: str) -> list[str]:
         service: address of the cluster's DNS service; empty if unknown.
 
     Returns:
-        The addresses; empty if the kubelets' configuration is correct for Windows nodes, or if the service is unknown.
+        The addresses, or an empty list if the kubelets' configuration suits Windows nodes or the service is unknown.
     """
     return [service] if service and any(is_link_local(one) for one in configured) else []

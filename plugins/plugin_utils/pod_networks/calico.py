@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico on Windows nodes: how the cluster has installed Calico, and the objects that run Calico as pods.
+"""Calico on Windows nodes: how Calico is installed in the cluster, and the objects that run Calico as pods.
 
 The Tigera operator runs Calico on Windows nodes itself. If manifests (for example kubespray's) installed Calico, this
 collection applies the operator's DaemonSet for the cluster's Calico version (tigera/operator v1.40.8,
@@ -29,7 +29,7 @@ _NAME = "calico-node-windows"
 _CONFIG_MAP = "cni-config-windows"
 _LABELS = {"k8s-app": _NAME}
 _MOUNT = "$env:CONTAINER_SANDBOX_MOUNT_POINT"
-"""Path at which Windows mounts the image of a HostProcess container. PowerShell or containerd expands this variable."""
+"""Path at which Windows mounts the image of a HostProcess container. PowerShell or containerd expands the variable."""
 _BACKENDS = {"vxlan": "vxlan", "bgp": "windows-bgp"}
 _SYSTEM = {"windowsOptions": {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\system"}}
 _TOLERATIONS = (
@@ -40,7 +40,7 @@ _TOLERATIONS = (
 
 
 def mode_of(facts: t.Mapping[str, t.Any]) -> str:
-    """Return the mode that the cluster's Linux nodes use: vxlan or bgp; empty if Calico has no enabled IP pool.
+    """Return the Linux nodes' mode (vxlan or bgp), or an empty string if Calico has no enabled IP pool.
 
     Args:
         facts: `calico` in the result of cluster_info.
@@ -76,7 +76,7 @@ class Calico(NetworkRules):
         return mode_of(facts) or ("bgp" if str(of_cluster("calico_network_backend")) == "bird" else "vxlan")
 
     def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:
-        """Return Calico's DaemonSet for Windows and its ConfigMap; empty if something else runs Calico there.
+        """Return Calico's Windows DaemonSet and its ConfigMap, or an empty list if something else runs Calico there.
 
         Args:
             cluster: the cluster.
@@ -101,7 +101,7 @@ class Calico(NetworkRules):
         ]
 
     def images(self, cluster: ClusterSettings) -> list[str]:
-        """Return Calico's images for Windows; empty if the version is unknown, or if something else runs Calico there.
+        """Return Calico's images for Windows, or an empty list if its version is unknown or something else runs Calico.
 
         Args:
             cluster: the cluster.

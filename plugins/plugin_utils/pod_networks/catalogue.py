@@ -62,8 +62,8 @@ class Mode:
     mtu_overhead: int = 0
     """Number of bytes that the encapsulation adds to each packet."""
     other_subnets: str = ""
-    """The alternative to this mode if nodes are in several subnets, which its routes cannot cross; empty if the mode
-    works across subnets."""
+    """What to use instead if nodes are in several subnets, because this mode's routes cannot cross subnets; empty if
+    the mode works across subnets."""
     features: tuple[str, ...] = ()
     """Windows features that this mode needs. They work only after a reboot."""
     routing: bool = False
@@ -84,7 +84,7 @@ class Program:
     title: str
     """Name of the resource that unpacks the artifact; if empty, the resource has the destination's name."""
     variables: str
-    """The part X in the names of the variables with version, URL and checksum, such as `cni_X_version`."""
+    """The X in the names of the variables for version, URL and checksum, such as `cni_X_version`."""
     destination: str
     """The variable that contains the folder, without the prefix `cni_`: `bin_dir` for CNI plugins."""
     members: tuple[str, ...]
@@ -101,7 +101,7 @@ class Program:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NetworkFiles:
-    """Files and folders on the node, without the programs."""
+    """The network's files and folders on the node, except its programs."""
 
     configuration: str = ""
     """Name of the CNI configuration file."""
@@ -161,12 +161,12 @@ class ImageArchiveKind:
     artifact: str
     """The kind of artifact."""
     variables: str
-    """The part X in the names of the variables with version, URL and checksum, such as `cni_X_version`."""
+    """The X in the names of the variables for version, URL and checksum, such as `cni_X_version`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegistryValue:
-    """A registry value of a node. A change of the value restarts services."""
+    """A registry value of a node. Services restart when the value changes."""
 
     key: str
     value_name: str
@@ -254,7 +254,7 @@ class KnownNetwork:
     read_purpose: str = ""
     """The purpose for reading how the network is installed on Linux nodes; empty if the purpose `read` suffices."""
     requested_purposes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """The purposes of changes that variables (without the prefix `cni_`) request."""
+    """The purpose of each change that a variable requests, by variable name without the prefix `cni_`."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
     """The network policy engines that work with the network."""
     refused_policies: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -288,7 +288,7 @@ class KnownNetwork:
         return known[-1] if known else self.releases[0]
 
     def broken_release(self, version: str, mode: str) -> BrokenReleases | None:
-        """Return the entry that says why a release does not work in a mode; None if no problem is known.
+        """Return the entry that says why a release does not work in a mode, or None if no problem is known.
 
         Args:
             version: the version.
@@ -318,7 +318,7 @@ class KnownNetwork:
         return version if broken is None else self.working_release(broken.before, mode)
 
     def support_problem(self, *, kubernetes: str, windows: str, runtime: str) -> str | None:
-        """Return what the network expects instead of an unsupported version or runtime; None if all are supported.
+        """Return what the network expects instead of an unsupported version or runtime, or None if all are supported.
 
         Args:
             kubernetes: version of Kubernetes; empty if unknown.
@@ -337,7 +337,7 @@ class KnownNetwork:
         return None
 
     def patch_problem(self, mode: str, *, windows: str, ubr: int) -> str | None:
-        """Return what a mode expects instead of the patches of a node; None if the patches are new enough.
+        """Return what a mode expects instead of the patches of a node, or None if the patches are new enough.
 
         Args:
             mode: name of the mode; empty if it is not known yet.

@@ -51,13 +51,13 @@ def endpoint_address(overlay_address: str) -> str:
         overlay_address: the published address.
 
     Raises:
-        ValueError: the text is not an IP address.
+        ValueError: the published address is not an IP address.
     """
     return str(ipaddress.ip_address(overlay_address) + 1)
 
 
 def winkernel(mode: Mode, pod_cidr: str, overlay_address: str = "") -> dict[str, t.Any]:
-    """Return the section `winkernel` of kube-proxy's configuration; empty if another tool runs kube-proxy.
+    """Return kube-proxy's configuration section `winkernel`, or an empty mapping if another tool runs kube-proxy.
 
     Args:
         mode: the network's mode.
@@ -131,7 +131,7 @@ def to_text(document: t.Mapping[str, t.Any]) -> str:
 def feature_gates(mode: Mode, kubernetes: str) -> dict[str, bool]:
     """Return the feature gates that kube-proxy needs.
 
-    Direct server return needs the gate WinDSR, which is off by default until 1.32, on in 1.33, and part of kube-proxy
+    Direct server return needs the gate WinDSR, which is off by default through 1.32, on in 1.33, and part of kube-proxy
     since 1.34 (kubernetes test/compatibility_lifecycle/reference/versioned_feature_list.yaml). A later version no
     longer has this gate (kubernetes/kubernetes#142125), and kube-proxy rejects unknown gates. WinOverlay is on by
     default in all supported versions.
@@ -146,7 +146,7 @@ def feature_gates(mode: Mode, kubernetes: str) -> dict[str, bool]:
 
 
 def reservation(mode: Mode, pod_cidr: str) -> tuple[str, str] | None:
-    r"""Return the file that reserves kube-proxy's source address in host-local; None if no reservation is needed.
+    r"""Return the file that reserves kube-proxy's source address in host-local, or None if no reservation is needed.
 
     host-local stores each reserved address as a file whose name is the address (containernetworking/plugins,
     plugins/ipam/host-local/backend/disk/backend.go), in a folder with the network's name. It never assigns an address

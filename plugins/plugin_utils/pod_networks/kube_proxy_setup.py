@@ -25,7 +25,7 @@ _QUERIES: t.Mapping[str, tuple[str, str]] = {
     # The address after the published one, as kube_proxy.endpoint_address.
     "network-endpoint": ("{.metadata.annotations.projectcalico\\.org/IPv4VXLANTunnelAddr}", "ip+1"),
 }
-"""The field of the Node object that the source address is computed from, and the expression that computes it."""
+"""The Node object's field and the expression from which the source address is computed, by `source_vip`."""
 
 
 def parts(configuration: str) -> tuple[str, str]:

@@ -107,7 +107,7 @@ def place(daemon_set: t.Mapping[str, t.Any]) -> str:
 
 
 def manager(daemon_set: t.Mapping[str, t.Any]) -> Manager | None:
-    """Return the manager of a DaemonSet; None if the DaemonSet names no known manager.
+    """Return the manager of a DaemonSet, or None if the DaemonSet names no known manager.
 
     Args:
         daemon_set: one of `unbound_daemon_sets` of cluster_info.
@@ -129,6 +129,6 @@ def manager(daemon_set: t.Mapping[str, t.Any]) -> Manager | None:
 
 
 def reverts(daemon_set: t.Mapping[str, t.Any]) -> bool:
-    """Return whether the DaemonSet's manager immediately reverts a change of the node selector."""
+    """Return whether the DaemonSet's manager immediately reverts a change to the node selector."""
     owner = manager(daemon_set)
     return owner is not None and owner.reverts

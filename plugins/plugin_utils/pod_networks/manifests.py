@@ -12,7 +12,7 @@ from ...module_utils.node_labels import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LA
 from .settings import KubernetesObject
 
 POD_VOLUME = "C:\\var\\lib\\kubelet\\pods\\$(POD_UID)\\volumes\\kubernetes.io~projected\\access"
-"""Path of the projected volume of a pod. A HostProcess container has the host's file system, but its volumes are
+"""Path of a pod's projected volume. A HostProcess container has the host's file system, but its volumes are
 mounted elsewhere on Windows Server 2019 and with containerd 1.6 (kubernetes.io: Create a Windows HostProcess Pod)."""
 MOUNTS: t.Sequence[t.Mapping[str, t.Any]] = ({"name": "access", "mountPath": "/var/run/winkube", "readOnly": True},)
 """Mounts of that volume."""
@@ -116,8 +116,8 @@ def daemon_set(
         name: `NAMESPACE/NAME`.
         labels: labels of the DaemonSet and its pods.
         pod: specification of the pods.
-        configuration: plain data that the pods read from elsewhere. A change of this data makes existing pods outdated,
-            as does a change of their specification.
+        configuration: plain data that the pods read from elsewhere. A change to this data makes existing pods outdated,
+            as does a change to their specification.
     """
     namespace, short = name.split("/")
     read = json.dumps([pod, *configuration], sort_keys=True)

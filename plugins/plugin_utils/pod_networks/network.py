@@ -148,7 +148,7 @@ class PodNetwork:
             internal_ip: address of the node in the cluster; empty if unknown.
 
         Returns:
-            None if only the network's container or another tool can write the file.
+            Name and content, or None if only the network's container or another tool can write the file.
         """
         configuration = self.rules.cni_configuration(internal_ip)
         return None if configuration is None else (self.files.configuration, configuration)
@@ -160,7 +160,7 @@ class PodNetwork:
             internal_ip: as for `cni_configuration`.
 
         Returns:
-            None if the file has the same content outside Azure, or if it is known whether the machine is in Azure.
+            The content, or None if it is the same outside Azure or it is known whether the machine is in Azure.
         """
         if not self.settings.blocks_in_azure:
             return None
@@ -185,7 +185,7 @@ class PodNetwork:
         return kube_proxy.feature_gates(self.mode, self.settings.kubernetes)
 
     def reservation(self, pod_cidr: str) -> tuple[str, str] | None:
-        """Return the path and content of the file that reserves kube-proxy's source address; None if none is needed.
+        """Return the path and content of the file that reserves kube-proxy's source address, or None if none is needed.
 
         Args:
             pod_cidr: the node's pod CIDR.
@@ -235,7 +235,7 @@ class PodNetwork:
 
 
 def cluster_mode(known: KnownNetwork, facts: t.Mapping[str, t.Any], of_cluster: t.Callable[[str], t.Any]) -> str:
-    """Return the mode of a network on the cluster's Linux nodes; empty if the cluster does not determine the mode.
+    """Return a network's mode on the cluster's Linux nodes, or an empty string if the cluster does not determine it.
 
     Args:
         known: the network.
@@ -246,7 +246,7 @@ def cluster_mode(known: KnownNetwork, facts: t.Mapping[str, t.Any], of_cluster: 
 
 
 def images(settings: NetworkSettings, cluster: ClusterSettings) -> list[str]:
-    """Return the container images of a network that its DaemonSets pull, without the base image.
+    """Return the container images that a network's DaemonSets pull, except the base image.
 
     The user's images of flannel and kube-proxy are not included.
 
@@ -281,7 +281,7 @@ def account_objects(plugins: t.Iterable[str]) -> list[KubernetesObject]:
 
 
 def former_account_objects(former: str, plugins: t.Iterable[str]) -> list[KubernetesObject]:
-    """Return the objects to remove with a former network's account; empty if a network in use has the same account.
+    """Return the objects to remove with a former network's account, or an empty list if that account is still in use.
 
     Args:
         former: the former network; an unknown network has no account.

@@ -30,7 +30,7 @@ def content(text: str) -> dict[str, t.Any]:
     """Return the content of a data file.
 
     If it has the key `like`, everything that the file does not set, except the modes, is taken from the file of the
-    network with that name.
+    network that `like` names.
 
     Args:
         text: YAML.

@@ -39,7 +39,7 @@ def flat(kind: str, settings: t.Mapping[str, t.Any]) -> EndpointPolicy:
 
 
 def access_list(settings: NetworkSettings) -> list[dict[str, t.Any]]:
-    """Return the settings of the policies of type ACL; empty if nothing is blocked.
+    """Return the settings of the policies of type ACL, or an empty list if nothing is blocked.
 
     An endpoint with any ACL denies what no ACL allows (microsoft/Windows-Containers#616), so the last two entries allow
     everything else. DNS (UDP and TCP 53) and DHCP at WireServer's address are not blocked.

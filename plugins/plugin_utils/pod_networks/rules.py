@@ -20,7 +20,7 @@ class NetworkRules:
     """Service accounts (`NAMESPACE/NAME`) whose tokens the network's services need, without kube-proxy's."""
     configured_on_node: t.ClassVar[bool] = False
     """Whether playbooks and kube-proxy's pod write the CNI configuration, even if the network's programs run as pods.
-    Otherwise these pods write it."""
+    Otherwise the network's pods write it."""
     daemon_sets: t.ClassVar[tuple[str, ...]] = ()
     """The network's own DaemonSets (`NAMESPACE/NAME`), without kube-proxy's. They are removed with the network."""
 
@@ -29,7 +29,7 @@ class NetworkRules:
 
     @staticmethod
     def cluster_mode(facts: t.Mapping[str, t.Any], of_cluster: t.Callable[[str], t.Any]) -> str:  # noqa: ARG004
-        """Return the mode that the cluster's Linux nodes have, or will have; empty if they do not determine the mode.
+        """Return the Linux nodes' current or future mode, or an empty string if they do not determine the mode.
 
         Args:
             facts: how the network is installed on Linux nodes, as cluster_info returns it; empty if unknown.
@@ -38,7 +38,7 @@ class NetworkRules:
         return ""
 
     def cni_configuration(self, internal_ip: str = "") -> dict[str, t.Any] | None:  # noqa: ARG002  # for subclasses
-        """Return the CNI configuration; None if only the network's container or another tool can write it.
+        """Return the CNI configuration, or None if only the network's container or another tool can write it.
 
         Args:
             internal_ip: address of the node in the cluster; empty if unknown.

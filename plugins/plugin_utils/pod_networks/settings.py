@@ -38,7 +38,7 @@ class NetworkSettings:
     block_wireserver: bool = False
     """Whether containers are denied access to Azure's WireServer."""
     blocks_in_azure: bool = False
-    """Whether containers are denied access to WireServer if a machine whose platform is unknown is in Azure."""
+    """Whether containers are denied access to WireServer if it turns out that the machine is in Azure."""
     block_imds: bool = False
     """Whether containers are denied access to Azure's Instance Metadata Service."""
     vnet_subnets: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class ClusterSettings:
     linux: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """How the network is installed on Linux nodes, as cluster_info returns it; empty if unknown."""
     version: str = ""
-    """Version of the network, if the cluster does not show it."""
+    """Version of the network to assume if the cluster does not show it."""
 
     @property
     def network_version(self) -> str:

@@ -28,7 +28,7 @@ _UNSUPPORTED = (
     "Windows nodes do not support this value. Change the Installation, or set cni_plugin: none on the Windows hosts."
 )
 _LOGS = "C:\\var\\log\\calico\\cni"
-"""The folder of the logs of Calico's CNI plugin. It is a subfolder of a folder that is removed with Calico
+"""Folder of the Calico CNI plugin's logs. It is a subfolder of a folder that is removed with Calico
 (data/networks/calico.yml)."""
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
 """The part `calico` of the result of cluster_info."""
@@ -197,7 +197,7 @@ def _pools(node: HostVariables, calico: Facts) -> list[Problem]:
 
 
 def _inside(node: HostVariables, pool: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problem if a pool is outside the network of the pods, which kube-proxy and the checks use."""
+    """Return the problem if a pool is outside the pod network that kube-proxy and the checks use."""
     try:
         pods = ipaddress.ip_network(node.pods, strict=False)
     except ValueError:
@@ -211,7 +211,7 @@ def _inside(node: HostVariables, pool: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _encapsulation(node: HostVariables, calico: Facts) -> list[Problem]:
-    """Return problems with the mode of the network, and with settings that are fixed on Windows."""
+    """Return problems with the network's mode, and with settings that are fixed on Windows."""
     own, backend = mode_of(calico), str(calico["backend"])
     different = []
     if node.calico_mode and own and node.calico_mode != own:

@@ -12,10 +12,10 @@ from .variables import Problem
 
 _ROLE = "cloudbase_init"
 _LISTS = ("metadata_services", "plugins", "unattend_metadata_services", "unattend_plugins")
-_VALUE = "expected a single-line text, a number, true, false, or a list whose items contain no commas"
+_VALUE = "expected a single-line string, a number, true, false, or a list whose items contain no commas"
 _SERIAL = re.compile(r"COM[1-9][0-9]?,[0-9]{3,6},[NEOMS],[5-8]", re.ASCII)
 _ACCOUNT = re.compile(r"[^\"/\\\[\]:;|=,+*?<>@\s](?:[^\"/\\\[\]:;|=,+*?<>@\r\n\t]{0,18}[^\"/\\\[\]:;|=,+*?<>@\s.])?")
-"""Names of local accounts: learn.microsoft.com/windows-server/administration/windows-commands/net-user."""
+"""Pattern for names of local accounts: learn.microsoft.com/windows-server/administration/windows-commands/net-user."""
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:

@@ -48,7 +48,7 @@ _CHECKS: t.Mapping[str, LinuxChecks] = types.MappingProxyType(
 
 
 def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problems with a host's variables in the cluster that the host joins.
+    """Return the problems that a host's variables would cause in the cluster that the host joins.
 
     Args:
         node: the host.
@@ -110,7 +110,7 @@ def requested_changes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> li
 
 
 def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> list[str]:
-    """Return a warning if the proxy exceptions lack a network of the cluster, because nothing defines this network.
+    """Return a warning if the proxy exceptions lack networks that neither the inventory nor a kubeconfig provides.
 
     Args:
         proxy: the node's proxy, or an empty string.
@@ -125,7 +125,7 @@ def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> lis
 
 
 def version_skew(node: HostVariables, server: str) -> list[Problem]:
-    """Return problems if the node's Kubernetes version does not fit the API server or containerd, or is unsupported."""
+    """Return problems if the node's Kubernetes is unsupported, or incompatible with the API server or containerd."""
     try:
         kubelet, api = Version.parse(node.kubernetes), Version.parse(server.partition("+")[0])
     except ValueError:
@@ -207,7 +207,7 @@ def split_endpoint(text: str) -> tuple[str, int | None]:
 
 
 def name_to_resolve(api_server: str, hosts: t.Mapping[str, str]) -> str:
-    """Return the endpoint's name if the node must resolve it; empty for an address or a name in its hosts file.
+    """Return the endpoint's name, or an empty string if it is an address or the node's hosts file contains it.
 
     Args:
         api_server: `HOST:PORT`.

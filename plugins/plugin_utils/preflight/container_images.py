@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check a host's variables for container images and registries before any node is touched.
 
-The roles reject the same values when they compute their resources, but then only the first of them, and only after
-other roles may have changed the node.
+The roles also reject these values when they compute their resources, but they report only the first of them, and other
+roles may have changed the node by then.
 """
 
 from __future__ import annotations

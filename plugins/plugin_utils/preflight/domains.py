@@ -55,7 +55,7 @@ def _docker_problems(specs: object) -> t.Iterator[Problem]:
 
 
 def _computer(values: t.Mapping[str, t.Any]) -> str:
-    """Return the name that this collection gives the computer; empty if the computer keeps its name."""
+    """Return the name that this collection gives the computer, or an empty string if the computer keeps its name."""
     return str(values.get("kubernetes_node_hostname") or "")
 
 

@@ -50,7 +50,7 @@ def problems(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Proble
 
 
 def _plugins(backend: str) -> str:
-    """Return the networks that work with a backend of flannel on Linux nodes."""
+    """Return the networks that work with a flannel backend of the Linux nodes."""
     return " or ".join(
         name
         for name, known in catalogue().items()

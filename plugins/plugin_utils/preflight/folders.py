@@ -26,7 +26,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return a problem for each path that cannot be used.
 
     Args:
-        values: templated values of all roles' options. Empty values, and values that are not text, are left to other
+        values: templated values of all roles' options. Empty values, and values that are not strings, are left to other
             checks.
     """
     return [
@@ -41,5 +41,5 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def is_path(path: str) -> bool:
-    """Return whether a text is an absolute Windows path without characters that programs interpret."""
+    """Return whether a string is an absolute Windows path without characters that programs interpret."""
     return bool(_PATH.fullmatch(path)) and ".." not in re.split(r"[\\/]", path)

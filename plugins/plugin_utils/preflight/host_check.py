@@ -39,7 +39,7 @@ class HostCheck:
         self._templates = self._host.templates
 
     def run_for_roles(self, names: t.Collection[str]) -> tuple[list[str], list[str]]:
-        """Return the problems and the warnings of a host that is not a node, each as one text.
+        """Return the problems and the warnings of a host that is not a node, each as one string.
 
         The variables of other roles may contain templates that only nodes can evaluate, so their values are not read.
 
@@ -56,7 +56,7 @@ class HostCheck:
         return [str(problem) for problem in problems], warnings
 
     def run(self, options: t.Mapping[str, t.Any]) -> tuple[list[str], list[str]]:
-        """Return the problems and the warnings, each as one text.
+        """Return the problems and the warnings, each as one string.
 
         Args:
             options: the options of the module preflight.
@@ -112,7 +112,7 @@ class HostCheck:
         return values, problems
 
     def _networks(self, values: t.Mapping[str, t.Any]) -> dict[str, str]:
-        """Return, by host, the networks of the hosts whose nodes run the networks' DaemonSets.
+        """Return the network of each host whose node runs the network's DaemonSets, by host.
 
         All hosts would have the same result, so it is empty except on the first host.
         """
@@ -126,7 +126,7 @@ class HostCheck:
             return {}  # a host has a value that another check rejects
 
     def _address(self) -> str:
-        """Return the address or name at which Ansible reaches the host; empty if it cannot be read."""
+        """Return the address or name at which Ansible reaches the host, or an empty string if it cannot be read."""
         try:
             own = self._variables.get("inventory_hostname", "")
             return str(self._template(self._variables.get("ansible_host") or own))
@@ -134,7 +134,7 @@ class HostCheck:
             return ""
 
     def _of_cluster(self, name: str) -> t.Any:
-        """Return a variable of the cluster as the roles' defaults look it up; empty if it cannot be read."""
+        """Return a cluster variable as the roles' defaults look it up, or an empty string if it cannot be read."""
         try:
             return self._templates.of_cluster(name)
         except AnsibleError:

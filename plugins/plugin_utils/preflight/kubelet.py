@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the settings of kubelet and kube-proxy against what their version accepts, and what Windows supports."""
+"""Check the settings of the kubelet and kube-proxy against what their version accepts, and what Windows supports."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ pkg/kubelet/apis/config/validation/validation_windows.go). With another value, t
 
 
 def problems(values: t.Mapping[str, t.Any], version: str) -> list[Problem]:
-    """Return problems with settings that keep kubelet or kube-proxy from starting, or have no effect on Windows.
+    """Return problems with settings that keep the kubelet or kube-proxy from starting, or have no effect on Windows.
 
     Args:
         values: templated values of the roles' variables; variables that are not set may be missing.
@@ -93,7 +93,7 @@ def _windows_objections(configuration: t.Mapping[str, t.Any]) -> t.Iterator[Obje
     resolver = configuration.get("resolvConf")
     if resolver not in (None, "", "Host"):
         hint = "With a path, the kubelet cannot start pods on Windows (kubernetes/kubernetes#116782)."
-        yield Objection("resolvConf", resolver, "expected an empty text or Host", hint)
+        yield Objection("resolvConf", resolver, "expected an empty string or Host", hint)
 
 
 def _flag_objections(flags: t.Mapping[str, t.Any], version: str) -> t.Iterator[Objection]:
@@ -129,6 +129,6 @@ def _label_objections(key: str, value: str) -> t.Iterator[Objection]:
 
 
 def _pairs(text: str, separator: str) -> dict[str, str]:
-    """Return the pairs of a flag such as `a=1,b=2`."""
+    """Return the name-value pairs in a flag's value, such as `a=1,b=2`."""
     parts = (part.partition(separator) for part in text.split(",") if part.strip())
     return {name.strip(): value.strip() for name, dummy, value in parts}

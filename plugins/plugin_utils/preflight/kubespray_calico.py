@@ -68,7 +68,7 @@ def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
 
 
 def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return the problem if Calico's pool is outside the network of the pods, which kube-proxy and the checks use."""
+    """Return the problem if Calico's pool is outside the pod network that kube-proxy and the checks use."""
     given, pods = str(ask("calico_pool_cidr") or ""), str(values.get("cni_pods_subnet") or "")
     try:
         pool, network = ipaddress.ip_network(given, strict=False), ipaddress.ip_network(pods, strict=False)
@@ -123,7 +123,7 @@ def _fixed(ask: Ask) -> list[Problem]:
 
 
 def number(value: object) -> int | None:
-    """Return the whole number that a value contains, as a number or as text; None for any other value.
+    """Return the whole number that a value contains, as a number or as text, or None for any other value.
 
     Args:
         value: a variable of kubespray.

@@ -151,7 +151,7 @@ def _daemon_set(one: t.Mapping[str, t.Any], restricted: Restricted) -> Finding:
         if owner is not None:
             fix += f" The DaemonSet's manager may remove it again. {owner.remedy}"
     elif owner is not None and owner.reverts:
-        fix = f"{owner.remedy} A change of the DaemonSet itself would be reverted."
+        fix = f"{owner.remedy} A change to the DaemonSet itself would be reverted."
     else:
         fix = f"{_command(one)}; or set cni_linux_daemon_sets: [{place(one)}]."
         fix += f" {owner.remedy}" if owner is not None else ""

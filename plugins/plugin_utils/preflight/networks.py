@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the networks of pods and services in a host's variables (no I/O)."""
+"""Check the pod and service networks in a host's variables (no I/O)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def network_problems(
 
 
 def parsed_networks(text: str) -> list[_Network]:
-    """Return the networks in a text such as `10.244.0.0/16,fd00::/56`; malformed networks are left out.
+    """Return the networks in a string such as `10.244.0.0/16,fd00::/56`; malformed networks are left out.
 
     Args:
         text: networks in CIDR notation, separated by commas.
@@ -75,12 +75,12 @@ def parsed_networks(text: str) -> list[_Network]:
 
 
 def overlaps(plugin: str, pods: t.Sequence[_Network], services: t.Sequence[_Network], address: str) -> list[Problem]:
-    """Return the problems if the networks of pods, services and nodes overlap.
+    """Return the problems if the pod, service and node networks overlap.
 
     Args:
         plugin: value of `cni_plugin`. If another tool installs the network, its settings are not checked.
-        pods: networks of the pods, as far as they are known.
-        services: networks of the services, as far as they are known.
+        pods: pod networks, as far as they are known.
+        services: service networks, as far as they are known.
         address: the address or name at which Ansible reaches the node. A name is not checked.
     """
     known = catalogue().get(plugin)
@@ -127,7 +127,7 @@ def _network(text: str) -> _Network:
 
 
 def _nearest(text: str) -> str:
-    """Return an example for a message: the network of the text if it is an address with a prefix length."""
+    """Return an example network for a message: the text's own network, or a default if the text is not a network."""
     example: object = "10.244.0.0/16"
     if "/" in text:
         with contextlib.suppress(ValueError):

@@ -50,14 +50,14 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _entries(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, t.Any]]:
-    """Yield each entry of both lists of patches with its place, such as `windows_patches_public[0]`.
+    """Yield each entry of both lists of patches with its position, such as `windows_patches_public[0]`.
 
-    Values that are neither lists nor accepted texts are skipped: the argument specification rejects them.
+    Values that are neither lists nor accepted strings are skipped: the argument specification rejects them.
     """
     for name in (_PUBLIC, _PRIVATE):
         entries = values.get(name) or []
         if isinstance(entries, str) and name == _PUBLIC:
-            # The role also accepts a text (-e windows_patches_public=KB1,KB2).
+            # The role also accepts a string (-e windows_patches_public=KB1,KB2).
             entries = [text for part in entries.split(",") if (text := part.strip())]
         for index, entry in enumerate(entries if isinstance(entries, list) else ()):
             yield f"{name}[{index}]", entry

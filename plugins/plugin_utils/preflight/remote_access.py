@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the variables of the OpenSSH server, and the limit for how full the disk of an image may be (no I/O)."""
+"""Check the variables of the OpenSSH server, and the limit for how full an image's disk may be (no I/O)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _keys(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
                 where, "a private key", "expected a public key", "Use the content of the file that ends in .pub."
             )
         elif text and not _KEY.fullmatch(text):
-            yield Problem(where, text, "expected a public key in one line, such as ssh-ed25519 AAAA… name")
+            yield Problem(where, text, "expected a public key on one line, such as ssh-ed25519 AAAA… name")
 
 
 def _percent(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:

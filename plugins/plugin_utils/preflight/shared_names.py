@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find misspelt names of the variables that roles and playbooks share, such as `kube_version`.
+"""Find misspelled names of the variables that roles and playbooks share, such as `kube_version`.
 
 These names have no role prefix, so most unknown names belong to other software. Only a name that is very similar to a
-shared variable counts as misspelt. The only I/O is reading the collection's own files.
+shared variable counts as misspelled. The only I/O is reading the collection's own files.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SharedNames:
     ours: tuple[str, ...]
     """Variables that users may set."""
     others: frozenset[str]
-    """Names that are not misspelt: all words in the collection's files, and kubespray's variables that resemble
+    """Names that are not misspelled: all words in the collection's files, and kubespray's variables that resemble
     `ours`."""
 
 
@@ -81,7 +81,7 @@ def misspelt(variables: t.Mapping[str, object]) -> tuple[list[checks.Problem], l
             hint = f"Did you mean {close}? Rename {name} if it is a variable of your own."
             problems.append(checks.Problem(name, shown, "expected a variable of winkube.node", hint))
         else:
-            warnings.append(f"winkube.node does not read the variable {name}; if it is misspelt, write {close}")
+            warnings.append(f"winkube.node does not read the variable {name}; if it is misspelled, write {close}")
     return problems, warnings
 
 

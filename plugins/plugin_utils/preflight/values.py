@@ -41,7 +41,7 @@ def problems(
         variables: all variables of a host, not templated.
         values: templated values of the options that are set.
         known_roles: the roles to check.
-        strict: whether to also return unverified downloads, if types and artifacts have no other problems.
+        strict: whether to also return unverified downloads if there are no other problems with types or artifacts.
     """
     refused = [*mistyped_variables(values, known_roles), *artifacts.problems(values)]
     if strict and not refused:

@@ -50,7 +50,7 @@ class Problem:
 
 
 class RequestedChange(t.NamedTuple):
-    """A change of the Linux side that a variable requests."""
+    """A change to the Linux side that a variable requests."""
 
     variable: str
     object: str
@@ -137,9 +137,9 @@ NO_VERSION = Problem(
 
 
 def misspelt_value(name: str, value: object) -> AsItIs:
-    """Return an unknown variable's value for a message. The value may be a secret under a misspelt name."""
+    """Return an unknown variable's value for a message. The value may be a secret under a misspelled name."""
     is_hidden = may_be_secret(name) or (isinstance(value, str) and not _PLAIN.fullmatch(value))
-    return AsItIs(f"an unknown name with the value {hidden(f'a {kind(value)}') if is_hidden else shown(value)}")
+    return AsItIs(f"an unknown name set to {hidden(f'a {kind(value)}') if is_hidden else shown(value)}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -189,7 +189,7 @@ def roles() -> tuple[Role, ...]:
 
 
 def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence[Role]) -> list[Problem]:
-    """Return a problem for each variable that has a role's prefix, but is unknown to the role (misspelt or outdated).
+    """Return a problem for each variable that has a role's prefix, but is unknown to the role (misspelled or outdated).
 
     Args:
         variables: all variables of a host, not templated; values that may be secret are not printed.
@@ -366,7 +366,7 @@ def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _time_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
-    """Yield the maintenance windows that are malformed, and an unknown time zone."""
+    """Yield a problem for each malformed maintenance window, and for an unknown time zone."""
     windows = values.get("node_maintenance_windows")
     for number, window in enumerate(windows if isinstance(windows, list) else ()):
         try:

@@ -112,7 +112,10 @@ def _artifact(artifact: NotedArtifact) -> SbomComponent:
 
 
 def _published(artifact: NotedArtifact) -> str:
-    """Return the publisher's URL of an official release, even if a mirror provided the file; otherwise empty."""
+    """Return the publisher's URL of an official release, or an empty string for any other file.
+
+    The URL is the same if a mirror provided the file.
+    """
     kind = catalogue().get(artifact.kind)
     if artifact.custom or kind is None or not artifact.version:
         return ""
@@ -120,7 +123,7 @@ def _published(artifact: NotedArtifact) -> str:
 
 
 def _github(url: str) -> PackageName | None:
-    """Return the package of a GitHub release, with the release's tag as its version; None for any other URL."""
+    """Return the package of a GitHub release, with the release's tag as its version, or None for any other URL."""
     match = _RELEASE_ASSET.match(url)
     if match is None:
         return None
@@ -154,7 +157,7 @@ def _go_modules() -> t.Mapping[str, t.Mapping[str, t.Any]]:
 
 
 def _go_module(artifact: NotedArtifact) -> SbomComponent | None:
-    """Return the Go module from which an artifact's programs are built; None if it is unknown for the version."""
+    """Return the Go module from which an artifact's programs are built, or None if it is unknown for the version."""
     about = _go_modules().get(artifact.kind)
     major = artifact.version.partition(".")[0]
     if about is None or not major.isdigit() or int(major) > about.get("last_major", int(major)):

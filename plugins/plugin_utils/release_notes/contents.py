@@ -77,7 +77,7 @@ class NotedFix:
 
     @property
     def state(self) -> str:
-        """`set`, `not set`, or `set to N` for another value."""
+        """The state of the value: `set`, `not set`, or `set to N` for another value."""
         if self.actual is None:
             return "not set"
         return "set" if self.actual == self.expected else f"set to {self.actual}"
@@ -189,7 +189,7 @@ def with_texts(contents: ImageContents, change: t.Callable[[str], str]) -> Image
 
     Args:
         contents: the release notes.
-        change: function that returns the new text for an old text, such as the text without its secrets.
+        change: function that returns the changed text, for example without secrets.
     """
     changed = each_text(dataclasses.asdict(contents), lambda text: change(printable(text)))
     return t.cast("ImageContents", convert(changed, ImageContents, "release notes"))

@@ -66,7 +66,7 @@ def read(seen: Observation, computer_name: str) -> NotedIdentity:
 
 
 def _texts(result: CallResult | None, name: str) -> list[str]:
-    """Return a property of each object; nothing if the call did not run or failed."""
+    """Return a property of each object, or an empty list if the call did not run or failed."""
     if result is None or not result.ok:
         return []
     return [str(item[name]) for item in result.output if item.get(name)]
@@ -77,6 +77,6 @@ def _thumbprints(result: CallResult) -> tuple[str, ...]:
 
 
 def _machine_sid(sids: t.Iterable[str]) -> str:
-    """Return the machine's SID, which is in the SIDs of its accounts; empty if there are none."""
+    """Return the machine's SID, which is in the SIDs of its accounts, or an empty string if there are none."""
     machines = {sid.rpartition("-")[0] for sid in sids if sid.startswith(_DOMAIN_PREFIX)}
     return min(machines, default="")

@@ -246,7 +246,7 @@ def _fixes(result: CallResult, windows: WindowsInfo) -> tuple[NotedFix, ...]:
 
 
 def _components(result: CallResult) -> tuple[NotedComponent, ...]:
-    """Return the components in the index of the cached versions; none if the machine has no index."""
+    """Return the components in the index of the cached versions, or an empty tuple if the machine has no index."""
     content = result.first.get("content")
     if not content:
         return ()

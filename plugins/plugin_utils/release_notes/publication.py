@@ -106,7 +106,7 @@ class GalleryPlace:
 
     @property
     def all_regions(self) -> tuple[str, ...]:
-        """The regions with replicas. Azure requires that the version's own region is one of them."""
+        """The regions with replicas. Azure requires that the version's own region be one of them."""
         return tuple(dict.fromkeys((self.location, *self.regions)))
 
 
@@ -235,5 +235,5 @@ def _check(where: str, name: str, value: str, pattern: re.Pattern[str], expected
 
 
 def _place(options: t.Mapping[str, t.Any], name: str, annotation: type[t.Any]) -> t.Any:
-    """Return the place that an option specifies; None if the option is not set."""
+    """Return the place that an option specifies, or None if the option is not set."""
     return convert(options[name], annotation, f"publish_image_{name}") if options[name] else None

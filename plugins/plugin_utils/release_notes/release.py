@@ -57,7 +57,7 @@ class ImageRelease:
         """Return the version of the gallery image: `YYYY.MMDD.N`.
 
         Args:
-            number: number that distinguishes images that are built on the same day.
+            number: number that distinguishes images built on the same day.
 
         Raises:
             ResourceError: Azure does not accept the number.

@@ -24,7 +24,7 @@ REQUIREMENT = "cyclonedx-python-lib>=11,<12"
 
 
 def missing_library() -> str:
-    """Return why no bill of materials can be written, and the remedy; empty if it can be written."""
+    """Return why no bill of materials can be written and how to fix this, or an empty string if it can be written."""
     if importlib.util.find_spec("cyclonedx") is not None:
         return ""
     return (

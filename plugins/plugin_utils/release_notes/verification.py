@@ -24,7 +24,7 @@ BUILD_ONLY = ("cloudbase-init",)
 written."""
 _COMPLETE = "IMAGE_STATE_COMPLETE"
 _GROWTH = 1 << 20
-"""Bytes that may stay unallocated, because partitions are aligned (data/first_boot.ps1 ignores as much)."""
+"""Bytes that may stay unallocated, because partitions are aligned (data/first_boot.ps1 has the same tolerance)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -233,8 +233,8 @@ def _disk(notes: ImageContents, machine: ImageContents, boot: FirstBoot, max_fil
         shown_size(disk.total),
     )
     used = round(100 * (disk.total - disk.free) / disk.total) if disk.total else 100
-    expected = f"at most {max_fill} % full" if max_fill else "any"
-    actual = f"{used} % full, {shown_size(disk.free)} free"
+    expected = f"at most {max_fill}% full" if max_fill else "any"
+    actual = f"{used}% full, {shown_size(disk.free)} free"
     yield _check(section, "free space", not max_fill or used <= max_fill, expected, actual)
     left = boot.unallocated
     actual = "unknown" if left is None else f"{shown_size(left)} unallocated" if left > _GROWTH else "whole disk"

@@ -42,7 +42,7 @@ def fetch(node: RemoteNode, path: str, size: int, sha256: str, target: t.BinaryI
     """
     digest, offset, pieces = hashlib.sha256(), 0, 0
     while offset < size:
-        step = f"download {path}, {offset * 100 // size} %"
+        step = f"download {path}, {offset * 100 // size}%"
         # Keep megabytes of base64 out of the log.
         seen = node.observe((_piece(path, offset),), step=step, private=True)
         data = _data(seen, node.name, step)
@@ -57,7 +57,7 @@ def fetch(node: RemoteNode, path: str, size: int, sha256: str, target: t.BinaryI
     if digest.hexdigest() != sha256.lower():
         raise NodeError(
             f"{node.name}: download {path}: expected SHA-256 {sha256.lower()}, got {digest.hexdigest()}. "
-            "The file changed during the download: run again."
+            "The file changed during the download. Run the playbook again."
         )
     return pieces
 

@@ -78,7 +78,7 @@ class Outage:
                 return
 
     def _allowed_refusals(self) -> int:
-        """Return the number of failed logons after which to give up: each of them counts towards the account lockout.
+        """Return the number of failed logons after which to give up: each of them counts toward the account lockout.
 
         A password that was never accepted is tried once. A password that was accepted may be rejected for a short time
         while the node starts, because the Netlogon service must find a domain controller first.

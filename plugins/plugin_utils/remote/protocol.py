@@ -48,7 +48,7 @@ class RemoteNode(t.Protocol):
         """Start another collection's action detached and as SYSTEM."""
 
     def run_module(self, name: str, arguments: t.Mapping[str, t.Any], *, step: str) -> t.Mapping[str, t.Any] | None:
-        """Run another collection's module once, and return its result; None if the connection failed."""
+        """Run another collection's module once, and return its result, or None if the connection failed."""
 
     def put(self, local: str, remote: str, *, step: str) -> None:
         """Upload a file from the controller to the node."""

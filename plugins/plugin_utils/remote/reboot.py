@@ -34,7 +34,7 @@ batch's result, and responds to the controller that waits for it."""
 _LONGEST_QUESTION = 240
 """Maximum number of seconds for which a poll waits on the node. Services with a preshutdown notification delay the
 shutdown while WinRM still responds (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO), and updates are configured before
-the logon screen. Both may take minutes, so each poll waits for a long time to save polls."""
+the logon screen. Both may take minutes, so each poll waits a long time, which saves polls."""
 _PAUSE = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _DRIFT = datetime.timedelta(milliseconds=100)
@@ -58,7 +58,7 @@ def reboot_message(step: str) -> str:
 def order(message: str, *, delay: int = _DELAY) -> tuple[Call, ...]:
     """Return the calls that request a reboot; `is_ordered` says whether they succeeded.
 
-    If the request fails, it is sent again after any scheduled shutdown has been cancelled: another program may have
+    If the request fails, it is sent again after any scheduled shutdown has been canceled: another program may have
     scheduled a shutdown (exit code 1190) that happens later or is not a reboot.
 
     Args:

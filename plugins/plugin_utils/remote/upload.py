@@ -103,7 +103,7 @@ def join_scope(index: int) -> Scope:
 
 
 def join_calls(target: str, digest: str, count: int, index: int, destination: str = "") -> tuple[Call, ...]:
-    """Return the calls that join the pieces of a file and verify the file; none if it has no pieces.
+    """Return the calls that join the pieces of a file and verify it, or an empty tuple if there are no pieces.
 
     Args:
         target: Windows path of the complete file.

@@ -32,7 +32,7 @@ def shared(results: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> list[dict[s
 
 
 def table(findings: t.Sequence[t.Mapping[str, t.Any]], total: int) -> list[str]:
-    """Return the lines of a table; an empty list if there are no findings.
+    """Return the lines of a table, or an empty list if there are no findings.
 
     The last column is never shortened, because it contains commands to copy.
 

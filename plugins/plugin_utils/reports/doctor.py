@@ -102,7 +102,7 @@ def total(hosts: t.Mapping[str, Entry]) -> str:
 
 
 def cluster_problem(hosts: t.Mapping[str, Entry]) -> str:
-    """Return why the cluster was not queried or did not answer; empty if it answered or the entries do not say why."""
+    """Return why the cluster was not queried or did not answer, or an empty string if it did or no reason is known."""
     unknown = [one["status_detail"] for one in hosts.values() if one.get("status") == "not asked"]
     return unknown[0] if unknown else ""
 
@@ -144,7 +144,7 @@ def page(hosts: t.Mapping[str, Entry], *, written: str) -> str:
 
 
 def problem(one: Entry) -> str:
-    """Return why the playbook fails for a host; empty if it does not fail.
+    """Return why the playbook fails for a host, or an empty string if it does not fail.
 
     Args:
         one: the host's entry.

@@ -33,7 +33,7 @@ def write_text(path: pathlib.Path, text: str) -> None:
 
 
 def write_result(option: str, path: str, result: t.Mapping[str, t.Any] | str) -> None:
-    """Write a result to the file that an option names: a mapping as JSON, a text as it is.
+    """Write a result to the file that an option names: a mapping as JSON, a string unchanged.
 
     Args:
         option: name of the option, for messages.

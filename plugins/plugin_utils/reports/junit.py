@@ -78,7 +78,7 @@ def _name(case: ElementTree.Element) -> str:
 
 
 def _reason(case: ElementTree.Element) -> str | None:
-    """Return the first line of a failure's message, which may be empty; None if the test did not fail."""
+    """Return the first line of a failure's message, which may be empty, or None if the test did not fail."""
     for kind in ("failure", "error"):
         child = case.find(kind)
         if child is not None:

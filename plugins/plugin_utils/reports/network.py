@@ -86,7 +86,7 @@ def totals(result: Entry) -> list[str]:
 
 
 def problem(result: Entry, *, allow_not_run: bool) -> str:
-    """Return why the network check fails; empty if it passes.
+    """Return why the network check fails, or an empty string if it passes.
 
     Args:
         result: the result of network_check.

@@ -92,7 +92,7 @@ def _row(host: str, entry: t.Mapping[str, t.Any]) -> tuple[str, ...]:
 def _why(entry: t.Mapping[str, t.Any]) -> str:
     """Return the reason for a node's failure in one line, preferably the message of a patch that failed.
 
-    Empty if the node has not failed.
+    If the node has not failed, return an empty string.
     """
     if entry["status"] != "failed":
         return ""

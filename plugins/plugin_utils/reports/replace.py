@@ -89,7 +89,7 @@ def inventory(nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
 
 
 def inventory_lines(changes: t.Mapping[str, t.Any]) -> list[str]:
-    """Return the lines that show users how to change their inventory; empty if the inventory stays as it is.
+    """Return the lines that show users how to change their inventory, or an empty list if the inventory stays as it is.
 
     Args:
         changes: result of `inventory`.

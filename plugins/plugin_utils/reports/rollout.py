@@ -14,7 +14,7 @@ STOPPED = (
 
 
 def minutes(record: t.Mapping[str, t.Any]) -> float:
-    """Return how long the work on a node took, in minutes; 0 if it has not ended.
+    """Return how long the work on a node took, in minutes, or 0 if it has not ended.
 
     Args:
         record: the record that role node_maintenance keeps.
@@ -24,7 +24,7 @@ def minutes(record: t.Mapping[str, t.Any]) -> float:
 
 
 def minutes_cell(entry: t.Mapping[str, t.Any]) -> str:
-    """Return the text for the column MINUTES; empty if the work on the node took no time or has not ended."""
+    """Return the text for the column MINUTES, or an empty string if the work took no time or has not ended."""
     return f"{entry['minutes']:.1f}" if entry["minutes"] else ""
 
 

@@ -88,7 +88,7 @@ def total(verified: Verified) -> str:
 
 
 def problem(verified: Verified) -> str:
-    """Return why the image did not pass; empty if it passed."""
+    """Return why the image did not pass, or an empty string if it passed."""
     failed = counts(verified)["failed"]
     problems = [f"{failed} check{'' if failed == 1 else 's'} failed"] if failed else []
     problems += [text for stage in verified.stages if (text := _stage_problem(stage))]
@@ -98,7 +98,7 @@ def problem(verified: Verified) -> str:
 
 
 def _stage_problem(stage: Entry) -> str:
-    """Return why a stage did not pass; empty if it passed."""
+    """Return why a stage did not pass, or an empty string if it passed."""
     reasons = []
     if stage.get("failed"):
         names = [one["name"] for one in stage["failed"]]

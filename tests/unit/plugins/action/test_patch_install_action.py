@@ -136,4 +136,4 @@ def test_missing_patches_are_listed_with_reasons(node: PatchedNode) -> None:
     pending(node)
     blocked = run(node, reboot=False)
     assert blocked["failed"]
-    assert blocked["msg"].startswith("node-1: 1 of 1 patches are not installed\nKB5999001  failed  a reboot is pending")
+    assert blocked["msg"].startswith("node-1: 1 of 1 patches not installed\nKB5999001  failed  a reboot is pending")

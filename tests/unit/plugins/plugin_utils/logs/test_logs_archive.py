@@ -91,7 +91,7 @@ def test_a_file_that_is_gone_is_an_error_that_names_the_node() -> None:
             return Observation(calls={"piece": failure("NotSpecified", "x", "no")})
 
     node = Gone(lambda *_: b"", 5)
-    with pytest.raises(NodeError, match=r"win-1: download C:\\x, 0 %: no"):
+    with pytest.raises(NodeError, match=r"win-1: download C:\\x, 0%: no"):
         download.fetch(node, "C:\\x", 5, "0" * 64, io.BytesIO())
 
 

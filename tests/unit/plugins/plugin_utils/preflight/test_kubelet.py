@@ -41,7 +41,7 @@ def messages(version: str = "1.37.1", **values: t.Any) -> list[str]:
         ),
         (
             {CONFIGURATION: {"resolvConf": "/etc/resolv.conf"}},
-            f"{CONFIGURATION}.resolvConf: expected an empty text or Host",
+            f"{CONFIGURATION}.resolvConf: expected an empty string or Host",
         ),
         (
             {"kubernetes_node_kube_reserved": {"pid": "100"}},

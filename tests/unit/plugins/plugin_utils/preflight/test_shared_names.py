@@ -32,7 +32,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.preflight.shared_name
 def test_a_misspelt_name_is_refused_with_the_one_that_was_meant(name: str, meant: str) -> None:
     problems, warnings = misspelt({name: "1.34.4"})
     (problem,) = map(str, problems)
-    expected = f"{name}: expected a variable of winkube.node, got an unknown name with the value '1.34.4'. "
+    expected = f"{name}: expected a variable of winkube.node, got an unknown name set to '1.34.4'. "
     assert problem.startswith(f"{expected}Did you mean {meant}?")
     assert warnings == []
 

@@ -78,7 +78,7 @@ def test_a_host_without_a_result_counts_as_failed(nothing: dict[str, t.Any] | No
 
 
 def test_the_table_has_a_row_with_a_reason_for_each_node() -> None:
-    failed = node_entry(notes("failed", message="1 of 1 patches are not installed\n…", cordoned=True), result("failed"))
+    failed = node_entry(notes("failed", message="1 of 1 patches not installed\n…", cordoned=True), result("failed"))
     nodes = {
         "win-a": node_entry(notes("done", started=0.5, finished=600.5), result()),
         "win-b": failed | {"os_build_after": "20348.2849"},
@@ -103,7 +103,7 @@ def test_long_texts_do_not_break_the_table() -> None:
 
 @pytest.mark.parametrize("status", ["failed", "not_offered", "not_applicable", "needs_reboot"])
 def test_the_table_names_the_patch_that_is_not_installed(status: str) -> None:
-    failed = node_entry(notes("failed", message="1 of 1 patches are not installed"), result(status))
+    failed = node_entry(notes("failed", message="1 of 1 patches not installed"), result(status))
     assert table({"win": failed})[1].endswith("  KB5048654: 0x800f0922")
 
 
