@@ -82,7 +82,7 @@ def _text(value: t.Any) -> str:
         return str(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(value)
-    raise ResourceError("value", value, "expected text", "Put it in quotes.")
+    raise ResourceError("value", value, "expected a string", "Put it in quotes.")
 
 
 def seen_value(entry: t.Mapping[str, t.Any] | None) -> Json:

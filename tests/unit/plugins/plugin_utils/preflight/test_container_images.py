@@ -36,7 +36,7 @@ GOOD: dict[str, Any] = {
 BAD: list[tuple[dict[str, Any], list[str]]] = [
     (
         {"image_cache_container_tags": ["r.example/a:1", "pause:1"]},
-        ["image_cache_container_tags[1]: expected", "got 'pause:1'", "whole"],
+        ["image_cache_container_tags[1]: expected", "got 'pause:1'", "complete"],
     ),
     ({"image_cache_images": [{"name": "r.example/a:1", "tag": "x"}]}, ["image_cache_images[0]", "'tag'", "aliases"]),
     ({"image_cache_images": [7]}, ["image_cache_images[0]", "7", "expected a reference"]),
@@ -64,16 +64,16 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
     ),
     (
         {"image_cache_test_images": [{"name": "r.example/a:1"}]},
-        ["image_cache_test_images[0].dockerfile: expected text, got nothing"],
+        ["image_cache_test_images[0].dockerfile: expected a string, got nothing"],
     ),
     ({"image_cache_parallel_pulls": "0"}, ["image_cache_parallel_pulls: expected", "got '0'", "1 or more"]),
     (
         {"image_cache_nano_server_name": "not an image"},
-        ["image_cache_nano_server_name: expected", "got 'not an image'", "whole"],
+        ["image_cache_nano_server_name: expected", "got 'not an image'", "complete"],
     ),
     (
         {"container_runtime_sandbox_image": "pause:3"},
-        ["container_runtime_sandbox_image: expected", "got 'pause:3'", "whole"],
+        ["container_runtime_sandbox_image: expected", "got 'pause:3'", "complete"],
     ),
     (
         {"container_runtime_registries": {"https://x": {}}},
@@ -89,7 +89,7 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
     ),
     (
         {"container_runtime_registries": {"r.example": {"ca": "C:\\ca.pem"}}, "container_runtime": "moby"},
-        ["container_runtime_registries.r.example.ca: expected the certificate's text"],
+        ["container_runtime_registries.r.example.ca: expected PEM text"],
     ),
 ]
 

@@ -43,8 +43,8 @@ SERVICE = {"type": "Service", "name": "kubelet"}
             "automatic",
             "auto, delayed-auto, demand",
         ),
-        ({"type": "Service"}, "resources[0] (Service).name", None, "expected text"),
-        ({**SERVICE, "dependencies": [["a"]]}, "(Service kubelet).dependencies[0]", None, "expected text"),
+        ({"type": "Service"}, "resources[0] (Service).name", None, "expected a string"),
+        ({**SERVICE, "dependencies": [["a"]]}, "(Service kubelet).dependencies[0]", None, "expected a string"),
         ({**SERVICE, "environment": {"A": True}}, "(Service kubelet).environment.A", True, "Put it in quotes"),
         ({**SERVICE, "environment": ["A=1"]}, "(Service kubelet).environment", None, "mapping"),
         (
@@ -119,7 +119,7 @@ def test_an_item_whose_condition_is_false_is_dropped() -> None:
 def test_a_name_is_unique_within_a_type() -> None:
     load([SERVICE, {"type": "Directory", "name": "kubelet"}])
     with pytest.raises(
-        ResourceError, match=r"resources\[1\] \(Service Kubelet\).*resources\[0\] has this type and name"
+        ResourceError, match=r"resources\[1\] \(Service Kubelet\).*resources\[0\] already has this type and name"
     ):
         load([{**SERVICE, "start_mode": "auto"}, {**SERVICE, "name": "Kubelet", "start_mode": "disabled"}])
 
