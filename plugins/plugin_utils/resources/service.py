@@ -144,7 +144,7 @@ class Service(Resource):
         return self.no_log or self.environment is not None
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Return whichever of the two resources contains all settings of the other; None if neither does.
+        """Return whichever of the two resources contains all settings of the other, or None if neither does.
 
         sysprep and cloudbase_init, for example, both disable cloudbase-init's service.
         """

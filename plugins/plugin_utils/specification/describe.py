@@ -60,7 +60,7 @@ def is_mapping(annotation: t.Any) -> bool:
 
 
 def nested(annotation: t.Any) -> type[t.Any] | None:
-    """Return the annotation if it is a dataclass, which represents a mapping with known keys; None otherwise."""
+    """Return the annotation if it is a dataclass, which represents a mapping with known keys, or None otherwise."""
     return annotation if isinstance(annotation, type) and dataclasses.is_dataclass(annotation) else None
 
 

@@ -102,7 +102,7 @@ def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = (
 
 
 def notes(results: t.Mapping[str, CallResult]) -> list[str]:
-    """Return a sentence about the execution policy if group policy makes it block scripts; empty otherwise.
+    """Return a list with a note if group policy sets an execution policy that blocks scripts, otherwise an empty list.
 
     Of the collection's parts, only scripts for machines without a controller are affected, such as the launcher.
     """
@@ -115,7 +115,7 @@ def notes(results: t.Mapping[str, CallResult]) -> list[str]:
 
 
 def explained(text: str) -> str:
-    """Return the remedy if a code policy blocked the module itself; empty if the failure has a different cause.
+    """Return the remedy if a code policy blocked the module itself, or an empty string if the cause is a different one.
 
     Args:
         text: the output that the node returned instead of a result.

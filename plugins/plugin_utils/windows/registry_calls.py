@@ -86,7 +86,7 @@ def _text(value: t.Any) -> str:
 
 
 def seen_value(entry: t.Mapping[str, t.Any] | None) -> Json:
-    """Return the value that `@read-registry` found, in the form that `normal_value` returns; None if it found none."""
+    """Return the value that `@read-registry` found, in the form of `normal_value`, or None if it found none."""
     if not entry or entry.get("value") is None:
         return None
     try:
