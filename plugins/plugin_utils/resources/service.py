@@ -45,7 +45,7 @@ class Service(Resource):
     )
     arguments: str | tuple[str, ...] = dataclasses.field(
         default=(),
-        metadata={"help": "A list, whose items are quoted by Windows' rules, or text that is appended unchanged."},
+        metadata={"help": "A list, whose items are quoted by Windows' rules, or a string that is appended unchanged."},
     )
     arguments_from_file: str | None = dataclasses.field(
         default=None,

@@ -85,7 +85,7 @@ def _applying_host(host: Variables, expected: str) -> str:
 
 
 def networks_of_pods(host: Variables) -> dict[str, str]:
-    """Return the network of each host whose node runs DaemonSets, with its mode if the hosts' modes may differ.
+    """Return the network of each host whose node can run networks' DaemonSets, with its mode if modes may differ.
 
     These DaemonSets run on all nodes that `PodNetwork.node_label` does not exclude, even if another tool provides the
     network.
