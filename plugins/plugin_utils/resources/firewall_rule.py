@@ -168,7 +168,7 @@ class FirewallRule(Resource):
     def _local_user(self, seen: Results) -> str:
         """Return the users to which the rule applies: everyone except the exempt users, as SDDL.
 
-        It has the same form as in kubernetes-sigs/image-builder
+        The SDDL has the same form as in kubernetes-sigs/image-builder
         (images/capi/ansible/windows/roles/providers/tasks/azure.yml).
         """
         sids = []

@@ -20,8 +20,8 @@ from ..wire.messages import Call, CallResult, Json, Results
 _UNINSTALL = tuple(
     f"HKLM:\\SOFTWARE\\{part}Microsoft\\Windows\\CurrentVersion\\Uninstall" for part in ("", "WOW6432Node\\")
 )
-"""Where Windows Installer records 64-bit and 32-bit products: learn.microsoft.com/windows/win32/msi/
-uninstall-registry-key."""
+"""Registry keys under which Windows Installer records 64-bit and 32-bit products:
+learn.microsoft.com/windows/win32/msi/uninstall-registry-key."""
 _TIMEOUT = 1800.0
 _ATTEMPTS = 20
 """Number of retries while another installation runs, 15 seconds apart."""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role cni: which host changes the cluster, labels, tokens, and what a change of the network removes."""
+"""Decisions of role cni: the host that changes the cluster, the labels, the tokens, and what a new network replaces."""
 
 from __future__ import annotations
 

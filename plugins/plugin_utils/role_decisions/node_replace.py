@@ -253,8 +253,8 @@ def _command_problem(command: str, result: str) -> t.Callable[[Variables], str]:
 def _shutdown_problem(host: Variables) -> str:
     """Return why the old machine was not shut down, or an empty string if this run or an earlier run has shut it down.
 
-    An earlier run recorded the shutdown before it requested the shutdown. The node of a machine that is off is not
-    Ready.
+    A run records the shutdown before it requests it. So if an earlier run recorded the shutdown, the machine is
+    considered off only if its node is no longer Ready.
     """
     result = host.optional("node_replace_shut_down", {})
     if not result.get("unreachable"):
