@@ -80,7 +80,9 @@ def explanation(version: Version) -> str:
         rules = "; ".join(rule["rule"] for rule in older_rules(version))
         sentences.append(f"{minor} is older than {span['oldest']}{f': {rules}' if rules else ''}.")
     elif not within(minor, span):
-        sentences.append(f"{minor} may lack features that this older release of winkube.node uses.")
+        sentences.append(
+            f"{minor} is newer than this release of winkube.node, and may lack features that winkube.node uses."
+        )
     return " ".join(sentences)
 
 
