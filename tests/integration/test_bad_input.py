@@ -30,7 +30,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "mistyped": ({"node_prepare_timeout": "soon"}, ["node_prepare_timeout", "'soon'", "whole number"]),
     "listed": (
         {"windows_features_names": {"a": 1}},
-        ["windows_features_names", "a mapping with the key 'a'", "list of text"],
+        ["windows_features_names", "a mapping with the key 'a'", "list of strings"],
     ),
     "pair": (
         {"kube_version": "1.38.0"},

@@ -276,7 +276,7 @@ class Artifact(Resource):
         return attempts.likely_space(self._download({}, curl.RemoteFile()), "file", self._unverified)
 
     def file_facts(self, seen: Results) -> dict[str, t.Any]:
-        """Return the hash, size and source of the file on the node; empty if the file has to be downloaded."""
+        """Return the hash, size and source of the node's file, or an empty mapping if the file has to be downloaded."""
         change = self.change_for(seen)
         if change is not None and any(call.id == attempts.FETCHED for call in change.calls):
             return {}
@@ -286,7 +286,7 @@ class Artifact(Resource):
         return {"sha256": file.get("sha256"), "size": file.get("size"), "source": source}
 
     def downloaded(self, results: Results) -> dict[str, t.Any] | None:
-        """Return the hash, size and source of the file that a change downloaded; None if it downloaded no file.
+        """Return the hash, size and source of the file that a change downloaded, or None if it downloaded no file.
 
         Args:
             results: results of the change's calls, by id.

@@ -195,7 +195,7 @@ def _fetching(change: Change) -> Change:
 
 
 def _noted(seen: Results) -> str:
-    """Return the recorded source digest of the pushed image; empty if no push is recorded or the read failed."""
+    """Return the pushed image's recorded source digest, or an empty string if no digest is recorded or readable."""
     result = seen.get("pushed")
     value = result.first if result is not None and result.ok else None
     return str(value.get("value") or "") if isinstance(value, t.Mapping) else ""

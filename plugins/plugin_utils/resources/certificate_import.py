@@ -57,7 +57,7 @@ class CertificateImport(Resource):
 
     @property
     def _blocks(self) -> dict[str, str]:
-        """The certificates (PEM) by thumbprint; empty if one of them is malformed."""
+        """The certificates (PEM) by thumbprint, or an empty mapping if one of them is malformed."""
         blocks = {}
         for body in _PEM.findall(self.content):
             try:

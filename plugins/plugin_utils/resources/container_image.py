@@ -110,7 +110,7 @@ class InStore(Resource):
         return TransferOptions(retries=self.retries, delay=self.delay, timeout=self.timeout, parallel=self.parallel)
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
-        """Return what an error message of the runtime means, or None if it is not known."""
+        """Return what the runtime's error message means, or None if the message is not a known one."""
         if call_id == "check":
             return "the archive contains no container image with this name for this version of Windows"
         error = result.error.message if result.error else ""

@@ -54,7 +54,7 @@ class Environment(Resource):
             raise ResourceError("path_entries", AsItIs("both"), "expected either value or path_entries")
         if self.state == "present" and not self.value and not self.path_entries:
             raise ResourceError(
-                "value", self.value, "expected non-empty text", "Windows does not support empty variables."
+                "value", self.value, "expected a non-empty string", "Windows does not support empty variables."
             )
         if self.managed and self.path_entries:
             raise ResourceError("managed", True, "expected false, because path_entries is set")

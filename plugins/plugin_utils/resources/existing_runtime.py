@@ -32,7 +32,7 @@ Networks of other types belong to Windows, such as Hyper-V's "Default Switch", e
 _NETWORKS = Scope("remove-network-")
 """Scope of the calls that remove networks."""
 _HNS_SECONDS = 60.0
-"""Time limit of one call of HNS, in seconds."""
+"""Time limit of one HNS call, in seconds."""
 _PROGRAM_FILES = re.compile(r"(C:\\Program Files\\[^\\\"%&|<>^]+)\\.*", re.IGNORECASE)
 
 

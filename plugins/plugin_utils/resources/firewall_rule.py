@@ -162,13 +162,13 @@ class FirewallRule(Resource):
         return update(self, before, desired, [self._write("Set-NetFirewallRule", changed)])
 
     def _named(self) -> list[str]:
-        """Return the exempt users that are given by name; the node is asked for their SIDs."""
+        """Return the exempt users that are given by name; the node has to look up their SIDs."""
         return [name for name in self.except_users if not name.startswith(_SID)]
 
     def _local_user(self, seen: Results) -> str:
         """Return the users to which the rule applies: everyone except the exempt users, as SDDL.
 
-        It has the same form as in kubernetes-sigs/image-builder
+        The SDDL has the same form as in kubernetes-sigs/image-builder
         (images/capi/ansible/windows/roles/providers/tasks/azure.yml).
         """
         sids = []

@@ -20,8 +20,8 @@ from ..wire.messages import Call, CallResult, Json, Results
 _UNINSTALL = tuple(
     f"HKLM:\\SOFTWARE\\{part}Microsoft\\Windows\\CurrentVersion\\Uninstall" for part in ("", "WOW6432Node\\")
 )
-"""Where Windows Installer records 64-bit and 32-bit products: learn.microsoft.com/windows/win32/msi/
-uninstall-registry-key."""
+"""Registry keys under which Windows Installer records 64-bit and 32-bit products:
+learn.microsoft.com/windows/win32/msi/uninstall-registry-key."""
 _TIMEOUT = 1800.0
 _ATTEMPTS = 20
 """Number of retries while another installation runs, 15 seconds apart."""
@@ -121,7 +121,7 @@ class WindowsInstallerPackage(Resource):
         return f"{installer_codes.explained(result.exit_code)}. The log is {self.log_path}"
 
     def failure(self, results: Results) -> str | None:
-        """Return why msiexec.exe failed, with the lines of the log that name the cause; None if there is no log."""
+        """Return why msiexec.exe failed, with the lines of the log that name the cause, or None if there is no log."""
         failed = next((results[name] for name in ("install", "uninstall") if name in results), None)
         log = results.get("log")
         if failed is None or log is None or not log.ok or log.skipped:
@@ -130,7 +130,7 @@ class WindowsInstallerPackage(Resource):
         return ". ".join([installer_codes.explained(failed.exit_code), *lines, f"The log is {self.log_path}"])
 
     def _installed(self, seen: Results) -> str | None:
-        """Return the installed version; empty if Windows does not know it, None if the product is not installed."""
+        """Return the installed version, an empty string if it is unknown, or None if the product is not installed."""
         for entry in objects(self, seen, "product"):
             if entry.get("key_exists"):
                 values = {name.casefold(): value for name, value in (entry.get("values") or {}).items()}

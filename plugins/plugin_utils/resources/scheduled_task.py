@@ -50,10 +50,10 @@ class Trigger:
                 example = "2026-12-31T03:30" if self.on == "once" else "03:30"
                 raise ResourceError("at", self.at, f"expected a time such as {example} (in quotes)")
         elif self.at is not None:
-            raise ResourceError("at", self.at, f"expected no time with on set to {self.on}")
+            raise ResourceError("at", self.at, f"expected no time if on is {self.on}")
         if bool(self.days) != (self.on == "weekly"):
             expected = "expected no days" if self.days else "expected at least one day"
-            raise ResourceError("days", list(self.days), f"{expected} with on set to {self.on}")
+            raise ResourceError("days", list(self.days), f"{expected} if on is {self.on}")
 
     @property
     def text(self) -> str:
@@ -241,7 +241,7 @@ def _limit(minutes: int) -> str:
 
 
 def _minutes(text: str) -> float | None:
-    """Return the minutes in a TimeSpan (`3.00:00:00`) or an ISO 8601 duration (`P3D`, `PT72H`); None for other text."""
+    """Return the minutes in a TimeSpan (`3.00:00:00`) or ISO 8601 duration (`P3D`, `PT72H`), or None for other text."""
     iso = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?", text)
     span = re.fullmatch(r"(?:(\d+)\.)?(\d+):(\d+):(\d+)", text)
     match = iso or span

@@ -45,7 +45,7 @@ class Service(Resource):
     )
     arguments: str | tuple[str, ...] = dataclasses.field(
         default=(),
-        metadata={"help": "A list, whose items are quoted by Windows' rules, or text that is appended unchanged."},
+        metadata={"help": "A list, whose items are quoted by Windows' rules, or a string that is appended unchanged."},
     )
     arguments_from_file: str | None = dataclasses.field(
         default=None,
@@ -144,7 +144,7 @@ class Service(Resource):
         return self.no_log or self.environment is not None
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Return whichever of the two resources contains all settings of the other; None if neither does.
+        """Return whichever of the two resources contains all settings of the other, or None if neither does.
 
         sysprep and cloudbase_init, for example, both disable cloudbase-init's service.
         """

@@ -73,7 +73,7 @@ class StateFolder(Resource):
             if "\\" in name or not _PATH.fullmatch(f"{self.path}\\{name}") or _is_indirect(name):
                 raise ResourceError("folders", name, "expected the name of a direct subfolder")
         if self.state == "absent" and (self.folders or self.acl):
-            raise ResourceError("state", self.state, "expected the value empty, because acl or folders is set")
+            raise ResourceError("state", self.state, "expected 'empty', because acl or folders is set")
 
     @property
     def path(self) -> str:

@@ -57,7 +57,7 @@ class WindowsCapability(Resource):
         return dataclasses.replace(change, observe_again=True)
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
-        """Return the remedy if Windows cannot get the files of the capability."""
+        """Return the remedy if Windows cannot get the capability's files, or None for other failures."""
         text = str(result.error or "").lower()
         if not any(code in text for code in _NO_SOURCE):
             return None

@@ -19,7 +19,9 @@ _ENDPOINT = ("tigera-operator", "kubernetes-services-endpoint")
 
 
 def affinity(facts: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the IPAMConfig with strict affinity; empty if `facts` is empty or already shows strict affinity.
+    """Return the IPAMConfig with strict affinity.
+
+    The result is an empty mapping if `facts` is empty or already shows strict affinity.
 
     A new object also needs `autoAllocateBlocks`, whose default is true (projectcalico/calico v3.31.5,
     libcalico-go/lib/ipam/ipam.go, GetIPAMConfig).
@@ -72,7 +74,9 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
 
 
 def former_objects(facts: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """Return this collection's objects to remove because the Tigera operator now runs Calico; empty if it does not.
+    """Return this collection's objects to remove because the Tigera operator now runs Calico.
+
+    The result is an empty list if the operator does not run Calico.
 
     kubespray can move a cluster from manifests to the operator. It then removes the service accounts that the pods of
     these objects use.
@@ -108,7 +112,12 @@ def is_unreachable(api_server: str, reachable: str) -> bool:
 
 
 def _facts(host: Variables, switch: str = "") -> t.Mapping[str, t.Any]:
-    """Return how Calico is installed; empty if the host does not use Calico, or if the variable `switch` is false."""
+    """Return how Calico is installed, or an empty mapping if the host does not use it or `switch` is false.
+
+    Args:
+        host: the variables of the host for which the decision is made.
+        switch: name of a variable; empty if only `cni_plugin` matters.
+    """
     if host.value("cni_plugin") != _PLUGIN or (switch and not to_bool(host.value(switch))):
         return {}
     return t.cast("t.Mapping[str, t.Any]", host.part("winkube_cluster", "calico", default={}))

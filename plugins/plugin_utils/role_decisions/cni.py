@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role cni: which host changes the cluster, labels, tokens, and what a change of the network removes."""
+"""Decisions of role cni: the host that changes the cluster, the labels, the tokens, and what a new network replaces."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
 
 def runs_as(plugin: str, run_as: str, runtime: str) -> str:
-    """Return how a host's network runs: `daemonset` or `service`; empty if another tool installs the network.
+    """Return `daemonset` or `service`, or an empty string if another tool installs the host's network.
 
     Args:
         plugin: value of `cni_plugin`.
@@ -34,7 +34,7 @@ def runs_as(plugin: str, run_as: str, runtime: str) -> str:
 
 
 def first_host(hosts: t.Iterable[str], how: t.Callable[[str], str], expected: str) -> str:
-    """Return the first host whose network runs as expected; empty if there is none.
+    """Return the first host whose network runs as expected, or an empty string if there is none.
 
     Args:
         hosts: hosts in the play's order.
@@ -85,7 +85,7 @@ def _applying_host(host: Variables, expected: str) -> str:
 
 
 def networks_of_pods(host: Variables) -> dict[str, str]:
-    """Return the network of each host whose node runs DaemonSets, with its mode if the hosts' modes may differ.
+    """Return the network of each host whose node can run networks' DaemonSets, with its mode if modes may differ.
 
     These DaemonSets run on all nodes that `PodNetwork.node_label` does not exclude, even if another tool provides the
     network.
@@ -104,7 +104,7 @@ def networks_of_pods(host: Variables) -> dict[str, str]:
 
 
 def _own_mode(host: Variables, name: str, plugin: str) -> str:
-    """Return the mode of a host's network; empty if it has only one mode, or if all hosts have the cluster's mode."""
+    """Return the mode of a host's network, or an empty string if hosts cannot have different modes."""
     known = catalogue().get(plugin)
     is_own = known is not None and known.mode_variable and not known.mode_of_cluster
     variable = f"cni_{known.mode_variable}" if known is not None else ""
@@ -158,10 +158,12 @@ def _former_network_stays(host: Variables) -> bool:
 
 
 def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
-    """Return the objects to remove with the former network's account; empty if a host's network uses the account.
+    """Return the objects to remove with the former network's account.
+
+    The result is empty if a host's network uses the account, or if the node's network does not change.
 
     The hosts' variables decide, because the annotations of a node that has just joined do not yet show which network
-    it has. The result is also empty if the node's network does not change.
+    it has.
     """
     former = str(host.value("cni_recorded_network").get("plugin", ""))
     if not host.value("cni_network_changes"):
@@ -230,7 +232,7 @@ def _new_labels(host: Variables) -> dict[str, str]:
 
 
 def _node_labels(host: Variables) -> dict[str, str | None]:
-    """Return the labels that a node's network needs; None means that the node must not have the label.
+    """Return the labels that a node's network needs. A label with the value None must not be on the node.
 
     While the node still has its former network, it keeps the label of that network. tasks/replace_network.yml changes
     the label.
@@ -325,7 +327,7 @@ def _daemon_sets_to_restrict(host: Variables) -> list[dict[str, str]]:
 
 
 def _linux_mtu(host: Variables) -> dict[str, t.Any]:
-    """Return the MTU of the pods' packets on Linux nodes; empty if the cluster does not show it."""
+    """Return the MTU of the pods' packets on Linux nodes, or an empty mapping if the cluster does not show it."""
     own = cni.pod_network(host)
     known = catalogue()[own.settings.plugin]
     mtu = linux_mtu(known, own.settings.mode, host.optional("winkube_cluster", {}))
@@ -333,7 +335,7 @@ def _linux_mtu(host: Variables) -> dict[str, t.Any]:
 
 
 def _node_addresses(host: Variables) -> dict[str, str]:
-    """Return the internal IP addresses of the cluster's nodes; empty if the network allows nodes in several subnets."""
+    """Return the nodes' internal IP addresses, or an empty mapping if the nodes may be in several subnets."""
     if not cni.pod_network(host).mode.other_subnets:
         return {}
     nodes = host.part("winkube_cluster", "nodes", default={})

@@ -105,7 +105,7 @@ def _kubeadm_tokens(host: Variables) -> dict[str, str]:
 
 
 def _token(host: Variables) -> str:
-    """Return the bootstrap token of the host's node; empty in check mode, which creates no token.
+    """Return the bootstrap token of the host's node, or an empty string in check mode, which creates no token.
 
     Raises:
         MissingVariableError: the run created no token for the node.
@@ -145,7 +145,7 @@ def _kubelet_arguments(host: Variables) -> dict[str, t.Any]:
 
 
 def _metadata(host: Variables) -> dict[str, t.Any]:
-    """Return the labels and annotations that the user sets for the node; empty if there are none."""
+    """Return the labels and annotations that the user sets for the node, or an empty mapping if there are none."""
     given = {
         "labels": host.value("node_join_node_labels"),
         "annotations": host.value("node_join_node_annotations"),
@@ -164,7 +164,7 @@ def _metadata_of_nodes(host: Variables) -> dict[str, t.Any]:
 
 
 def _discovery(host: Variables) -> str:
-    """Return the kubeconfig with which kubeadm finds the cluster; empty if kubeadm does not need a kubeconfig."""
+    """Return the kubeconfig with which kubeadm finds the cluster, or an empty string if it needs none."""
     own_endpoint = host.value("node_join_endpoint") != host.part("node_join_cluster", "api_server")
     public = bool(host.part("node_join_cluster", "cluster_info_public", default=True))
     if not discovers_by_file(str(host.value("node_join_discovery_method")), public=public, own_endpoint=own_endpoint):

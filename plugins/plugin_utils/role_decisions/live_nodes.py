@@ -21,7 +21,7 @@ def is_live(*, joined: bool, known: bool | None) -> bool:
 
 
 def version_problem(host: str, node: str, kubelet: str, expected: str) -> str:
-    """Return why the minor version of a live node's kubelet stops the run; empty if the run may continue.
+    """Return why the minor version of a live node's kubelet stops the run, or an empty string if the run may continue.
 
     Args:
         host: name of the host.
@@ -57,7 +57,7 @@ def drain_problem(host: str, node: str, address: str) -> str:
 
 
 def first_unreachable(results: t.Iterable[t.Mapping[str, t.Any]]) -> str:
-    """Return the message of the first task that could not reach its node; empty if all tasks reached their nodes.
+    """Return the message of the first task that could not reach its node, or an empty string if there is none.
 
     Args:
         results: registered results.

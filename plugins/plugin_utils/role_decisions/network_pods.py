@@ -30,7 +30,7 @@ def revisions(applied: t.Iterable[t.Mapping[str, t.Any]], label: str) -> list[st
 
 
 def outdated(pods: t.Iterable[Pod], expected: t.Collection[str]) -> list[Pod]:
-    """Return the pods that were created from an earlier template; empty if no template was applied.
+    """Return the pods that were created from an earlier template, or an empty list if no template was applied.
 
     Args:
         pods: pods on the node.
@@ -98,7 +98,7 @@ def revision_selector(label: str, expected: t.Sequence[str]) -> str:
 
 
 def _applied_revisions(host: Variables) -> list[str]:
-    """Return the revisions of the DaemonSets that one host applied for all hosts; empty if none were applied."""
+    """Return the revisions of the DaemonSets that one host applied for all hosts, or an empty list if none exist."""
     for name in host.value("ansible_play_hosts_all"):
         results = host.of_host(name, "cni_applied", "result", "results", default=[])
         if results:

@@ -88,7 +88,7 @@ def token_ttl(nodes: int, forks: int) -> int:
 
 
 def clock_problem(host: str, skew: float, limit: float) -> str:
-    """Return why the host's clock is rejected; empty if it is accepted.
+    """Return why the host's clock is rejected, or an empty string if it is accepted.
 
     Args:
         host: name of the host.
@@ -104,7 +104,7 @@ def clock_problem(host: str, skew: float, limit: float) -> str:
 
 
 def join_problem(tokens: t.Mapping[str, t.Any], refused: str, joined: t.Mapping[str, t.Any], approvals: str) -> str:
-    """Return why a machine could not join, if the failed task does not show the reason; empty otherwise.
+    """Return why a machine could not join, or an empty string if the failed task shows the reason itself.
 
     The task that creates tokens has `no_log`, and certificates are approved in the background. If the task ran
     `kubeadm token create` for each node, the reason is in the first result that failed.
@@ -276,7 +276,7 @@ def _join_problem(host: Variables) -> str:
 
 
 def _registered(host: Variables, field: str) -> str:
-    """Return a value of the node in the cluster; empty if it is unknown.
+    """Return a value of the node in the cluster, or an empty string if it is unknown.
 
     The value comes from the node's registration in this run or, if missing there, from the query at the beginning.
     """
@@ -288,7 +288,7 @@ def _registered(host: Variables, field: str) -> str:
 
 
 def _overlay_address(host: Variables) -> str:
-    """Return the node's address in its network's overlay; empty if the address is unknown.
+    """Return the node's address in its network's overlay, or an empty string if the address is unknown.
 
     For a machine that joins in this run, the query at the beginning of the run is ignored, because it shows the
     address of a former node with this name.

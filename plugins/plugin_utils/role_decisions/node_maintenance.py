@@ -85,7 +85,7 @@ def _earlier(host: Variables) -> list[Record]:
 
 
 def gate_problem(ready: t.Mapping[str, t.Any], gate: t.Mapping[str, t.Any]) -> str:
-    """Return why the rollout must not begin with the next ring; empty if it may begin.
+    """Return why the rollout must not begin with the next ring, or an empty string if it may begin.
 
     Args:
         ready: result of nodes_ready for the nodes of earlier rings; empty if there was no such check.
@@ -120,7 +120,7 @@ def _failure(host: Variables) -> str:
 
 
 def _kubelet_versions(host: Variables) -> dict[str, str]:
-    """Return the kubelet version to which the playbook upgrades each node of the batch; empty for other playbooks."""
+    """Return the kubelet version to which the run upgrades each node of the batch, if it upgrades nodes."""
     plans = {one["node"]: one.get("found") or {} for one in host.value("node_maintenance_batch") if one}
     return {node: str(plan["after"]) for node, plan in plans.items() if plan.get("after")}
 

@@ -37,7 +37,7 @@ def is_proven(
 
 
 def name_problem(reported: str, name: str, os: str) -> str:
-    """Return why the host must not join under a name; empty if it may join.
+    """Return why the host must not join under a name, or an empty string if it may join.
 
     Args:
         reported: the problem with a name that only the machine reports; empty if there is none.
@@ -50,7 +50,7 @@ def name_problem(reported: str, name: str, os: str) -> str:
 
 
 def removal_problem(host: str, former: str, plugin: str, users: t.Sequence[str]) -> str:
-    """Return why the DaemonSets of a network must not be removed; empty if no other host or node needs them.
+    """Return why a network's DaemonSets must not be removed, or an empty string if no other host or node needs them.
 
     Args:
         host: name of the host.

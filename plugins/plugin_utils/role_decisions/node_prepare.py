@@ -44,7 +44,7 @@ def next_computer_name(
     run_tags: t.Collection[str],
     skip_tags: t.Collection[str],
 ) -> str:
-    """Return the computer name that the machine gets in this run; empty if the machine keeps its name.
+    """Return the computer name that the machine gets in this run, or an empty string if the machine keeps its name.
 
     Args:
         hostname: the name that role windows_settings sets.

@@ -21,7 +21,7 @@ _TEMPORARY = ("node_maintenance_", "node_replace_")
 
 
 def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
-    """Return why the variables of a replacement cannot be used; empty if they can be used.
+    """Return why the variables of a replacement cannot be used, or an empty string if they can be used.
 
     Args:
         values: the variables of the role.
@@ -95,7 +95,7 @@ def _is_contacted(host: Variables) -> bool:
 
 
 def _plan_problem(host: Variables) -> str:
-    """Return why the node cannot be replaced; empty if it can be.
+    """Return why the node cannot be replaced, or an empty string if it can be.
 
     The addresses of a machine that the run contacts are compared by the role node_reset, not here.
     """
@@ -251,10 +251,10 @@ def _command_problem(command: str, result: str) -> t.Callable[[Variables], str]:
 
 
 def _shutdown_problem(host: Variables) -> str:
-    """Return why the old machine was not shut down; empty if this run or an earlier run has shut it down.
+    """Return why the old machine was not shut down, or an empty string if this run or an earlier run has shut it down.
 
-    An earlier run recorded the shutdown before it requested the shutdown. The node of a machine that is off is not
-    Ready.
+    A run records the shutdown before it requests it. So if an earlier run recorded the shutdown, the machine is
+    considered off only if its node is no longer Ready.
     """
     result = host.optional("node_replace_shut_down", {})
     if not result.get("unreachable"):

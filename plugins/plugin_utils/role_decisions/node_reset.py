@@ -47,7 +47,7 @@ class ResetHost:
 
 
 def node_problem(machine: ResetHost, node: t.Mapping[str, t.Any], servers: t.Sequence[str]) -> str:
-    """Return why the node of a machine must not be drained and deleted; empty if there is no reason.
+    """Return why the node of a machine must not be drained and deleted, or an empty string if there is no reason.
 
     A kubelet that uses another API server is a reason even if the cluster has no node with this name.
 
@@ -126,7 +126,7 @@ def _purposes(host: Variables) -> list[str]:
 
 
 def _batch(host: Variables, fact: str) -> list[t.Mapping[str, t.Any]]:
-    """Return what the reset knows about each existing node of the batch whose host has a true value for a fact."""
+    """Return what is known about the batch's nodes that exist and whose hosts have set a fact to true."""
     hosts = [name for name in host.value("ansible_play_batch") if host.of_host(name, fact)]
     known = [host.of_host(name, "node_reset_known") for name in hosts]
     return [one for one in known if one["exists"]]

@@ -41,7 +41,7 @@ def cached(versions: t.Iterable[t.Any]) -> dict[str, node_upgrade.Origin]:
 
 
 def stage_problem(staged: t.Mapping[str, t.Any], problem: str, patches: str) -> str:
-    """Return why a node is not drained and upgraded; empty if it may be drained and upgraded.
+    """Return why a node is not drained and upgraded, or an empty string if it may be drained and upgraded.
 
     Args:
         staged: result of the task that makes the changes that do not disrupt pods.
@@ -54,7 +54,7 @@ def stage_problem(staged: t.Mapping[str, t.Any], problem: str, patches: str) -> 
 
 
 def _plan(host: Variables) -> dict[str, t.Any]:
-    """Return the plan of the node; empty if the host is not a node of the cluster."""
+    """Return the plan of the node, or an empty mapping if the host is not a node of the cluster."""
     if not host.value("node_join_is_live"):
         return {}
     name = str(host.value("node_join_name"))

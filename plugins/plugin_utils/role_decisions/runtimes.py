@@ -45,7 +45,7 @@ def base_images(store: str, pause: str, host_process: str) -> list[str]:
 
 
 def needs_buildkit(store: str, builds: bool) -> bool:
-    """Return whether to install BuildKit, which builds images for containerd, because containerd itself cannot.
+    """Return whether to install BuildKit, because containerd cannot build images itself.
 
     Args:
         store: the runtime whose image store contains the images, as for `base_images`.
@@ -55,7 +55,9 @@ def needs_buildkit(store: str, builds: bool) -> bool:
 
 
 def _cluster_dns(host: Variables) -> list[str]:
-    """Return the DNS addresses that replace kubeadm's addresses on this node; empty if it keeps kubeadm's addresses.
+    """Return the DNS addresses that replace kubeadm's addresses on this node.
+
+    The result is an empty list if the node keeps kubeadm's addresses.
 
     The cluster's configuration is the more reliable source. Without a cluster, kubespray's variables show what the
     configuration will be.

@@ -72,5 +72,5 @@ def decide(name: str, host: Variables) -> t.Any:
         ValueError: no role decides a variable with this name.
     """
     if name not in DECISIONS:
-        raise ValueError(f"variable: expected the name of a decided variable, such as {min(DECISIONS)}, got {name!r}")
+        raise ValueError(f"variable: expected a variable that a role decides, such as {min(DECISIONS)}, got {name!r}")
     return host.decided(name)

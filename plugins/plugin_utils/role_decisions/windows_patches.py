@@ -38,7 +38,7 @@ def direct_hosts(exceptions: str | t.Sequence[str], bundle_urls: t.Sequence[str]
 
 
 def check_problem(result: t.Mapping[str, t.Any]) -> str:
-    """Return why a check failed without finding a patch to install; empty if it succeeded or found a patch.
+    """Return why a check failed without finding a patch to install, or an empty string if it did not.
 
     Args:
         result: result of patch_install in check mode.

@@ -198,15 +198,15 @@ def _float(value: t.Any, where: str) -> float:
 def _str(value: t.Any, where: str) -> str:
     if isinstance(value, str):
         if "\x00" in value:
-            raise ResourceError(where, short(value), "expected text without the null character")
+            raise ResourceError(where, short(value), "expected a string without null characters")
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            raise ResourceError(where, short(value), "expected text that is valid Unicode") from None
+            raise ResourceError(where, short(value), "expected a string that is valid Unicode") from None
         return str(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(value)
-    raise ResourceError(where, short(value), "expected text", "Put it in quotes.")
+    raise ResourceError(where, short(value), "expected a string", "Put it in quotes.")
 
 
 _SCALARS: t.Mapping[t.Any, t.Callable[[t.Any, str], t.Any]] = types.MappingProxyType(

@@ -14,13 +14,13 @@ SECRET: t.Mapping[str, t.Any] = types.MappingProxyType({"secret": True})
 """Metadata of a field whose values may be secret: messages do not contain them."""
 _SCALARS: t.Mapping[t.Any, tuple[str, str]] = types.MappingProxyType(
     {
-        str: ("text", "text"),
+        str: ("a string", "strings"),
         int: ("a whole number", "whole numbers"),
         bool: ("true or false", "true or false"),
         float: ("a number", "numbers"),
     }
 )
-"""What each type accepts, in the singular and in the plural."""
+"""What each type accepts, in the singular and the plural."""
 
 
 @functools.cache
@@ -60,7 +60,7 @@ def is_mapping(annotation: t.Any) -> bool:
 
 
 def nested(annotation: t.Any) -> type[t.Any] | None:
-    """Return the annotation if it is a dataclass, which represents a mapping with known keys; None otherwise."""
+    """Return the annotation if it is a dataclass, which represents a mapping with known keys, or None otherwise."""
     return annotation if isinstance(annotation, type) and dataclasses.is_dataclass(annotation) else None
 
 

@@ -65,7 +65,7 @@ def kind(value: object) -> str:
     names: tuple[tuple[type | tuple[type, ...], str], ...] = (
         (bool, "true or false"),
         ((int, float), "number"),
-        (str, "text"),
+        (str, "string"),
         (t.cast("type", t.Mapping), "mapping"),
         ((list, tuple), "list"),
         (type(None), "null"),
@@ -74,7 +74,7 @@ def kind(value: object) -> str:
 
 
 def text_without_secrets(text: str) -> str:
-    """Return a text that is safe to print, without credentials, URL queries and other secrets."""
+    """Return text that is safe to print, without credentials, URL queries and other secrets."""
     return printable(redact_value(text))
 
 

@@ -28,7 +28,7 @@ class UnsupportedRelease(t.NamedTuple):
 
 
 def pair_problems(kubernetes: Version, containerd: Version) -> list[UnsupportedRelease]:
-    """Return why versions of Kubernetes and containerd are not supported; empty if they are supported."""
+    """Return the unsupported versions among those of Kubernetes and containerd, with the reasons."""
     problems = kubernetes_problems(kubernetes)
     line = containerd_line(containerd)
     nearest = nearest_containerd_line(containerd)
@@ -49,7 +49,7 @@ def pair_problems(kubernetes: Version, containerd: Version) -> list[UnsupportedR
 
 
 def docker_problems(kubernetes: Version, engine: Version, adapter: Version) -> list[UnsupportedRelease]:
-    """Return why versions of Kubernetes, Docker and cri-dockerd are not supported; empty if they are supported."""
+    """Return the unsupported versions among those of Kubernetes, Docker and cri-dockerd, with the reasons."""
     table = supported()
     dockershim = {"oldest": "1.0", "newest": table["dockershim"]["newest"]}
     if within(kubernetes.minor_version, dockershim):
@@ -64,7 +64,7 @@ def docker_problems(kubernetes: Version, engine: Version, adapter: Version) -> l
 
 
 def kubernetes_problems(version: Version) -> list[UnsupportedRelease]:
-    """Return why a version of Kubernetes is not supported; empty if it is supported."""
+    """Return a list with the version of Kubernetes and the reason if it is not supported, otherwise an empty list."""
     if within(version.minor_version, supported()["kubernetes"]) and not version.suffix:
         return []
     return [UnsupportedRelease("kubernetes", _expected(), explanation(version), f"Kubernetes {nearest_minor(version)}")]
@@ -80,12 +80,17 @@ def explanation(version: Version) -> str:
         rules = "; ".join(rule["rule"] for rule in older_rules(version))
         sentences.append(f"{minor} is older than {span['oldest']}{f': {rules}' if rules else ''}.")
     elif not within(minor, span):
-        sentences.append(f"{minor} is newer than this release of winkube.node, and may have removed what it uses.")
+        sentences.append(
+            f"{minor} is newer than this release of winkube.node, and may lack features that winkube.node uses."
+        )
     return " ".join(sentences)
 
 
 def older_rules(version: Version) -> list[t.Mapping[str, t.Any]]:
-    """Return the table's rules for a version of Kubernetes; empty unless it is older than all supported versions."""
+    """Return the table's rules for a version of Kubernetes that is older than all supported versions.
+
+    The result is an empty list for all other versions.
+    """
     return [rule for rule in supported()["older_kubernetes"]["rules"] if within(version.minor_version, rule)]
 
 
@@ -100,7 +105,7 @@ def required_gates(version: Version) -> list[str]:
 
 
 def nearest_minor(version: Version) -> str:
-    """Return the minor version whose rules apply to a version of Kubernetes."""
+    """Return the known minor version whose rules apply to a version of Kubernetes."""
     span, older = supported()["kubernetes"], supported()["older_kubernetes"]["oldest"]
     if within(version.minor_version, span):
         return version.minor_version

@@ -81,7 +81,7 @@ def nearest_containerd_line(version: Version) -> t.Mapping[str, t.Any]:
 
 
 def skew_problem(kubelet: Version, server: Version) -> str | None:
-    """Return which kubelet versions Kubernetes' version skew policy allows; None if it allows the given version.
+    """Return which kubelet versions Kubernetes' version skew policy allows, or None if it allows the given version.
 
     The policy ignores patch releases.
 

@@ -41,7 +41,7 @@ class AzurePlatform:
     block_priority: int
     allow_priority: int
     virtual_network_mtu: int
-    """MTU of Azure's virtual networks, which fragment longer packets, whatever MTU the network adapter reports."""
+    """MTU of Azure's virtual networks, which fragment longer packets, regardless of the network adapter's MTU."""
     boot_user: str
     """The local user that configures the machine when it starts, and needs WireServer."""
 

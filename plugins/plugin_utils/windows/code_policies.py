@@ -20,7 +20,7 @@ from ..wire.messages import Call, CallResult, Json
 
 APPLOCKER, WDAC = "applocker", "wdac"
 CHOICES = (APPLOCKER, WDAC)
-"""Policies that users can declare to allow the programs that the collection installs."""
+"""Policies for which users can declare that they allow the programs that the collection installs."""
 _REGISTRY, _DEVICE_GUARD = "node.policies", "node.device_guard"
 _SCRIPTS = "HKLM:\\SOFTWARE\\Policies\\Microsoft\\Windows\\PowerShell"
 _APPLOCKER = "HKLM:\\SOFTWARE\\Policies\\Microsoft\\Windows\\SrpV2"
@@ -77,7 +77,7 @@ def judged(results: t.Mapping[str, CallResult], allowed: t.Collection[str], node
 
     Args:
         results: results of `calls`, by id.
-        allowed: the values of CHOICES that users have declared to allow the collection's programs.
+        allowed: the policies of CHOICES that, as users have declared, allow the collection's programs.
         node: name of the node, for messages.
     """
     blocking = enforced(results, allowed)
@@ -90,7 +90,7 @@ def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = (
 
     Args:
         results: results of `calls`, by id.
-        allowed: the values of CHOICES that users have declared to allow these programs.
+        allowed: the policies of CHOICES that, as users have declared, allow these programs.
     """
     policies = []
     rules = [name for name in _COLLECTIONS if _value(results, (f"{_APPLOCKER}\\{name}", "EnforcementMode")) == 1]
@@ -102,7 +102,7 @@ def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = (
 
 
 def notes(results: t.Mapping[str, CallResult]) -> list[str]:
-    """Return a sentence about the execution policy if group policy makes it block scripts; empty otherwise.
+    """Return a list with a note if group policy sets an execution policy that blocks scripts, otherwise an empty list.
 
     Of the collection's parts, only scripts for machines without a controller are affected, such as the launcher.
     """
@@ -115,7 +115,7 @@ def notes(results: t.Mapping[str, CallResult]) -> list[str]:
 
 
 def explained(text: str) -> str:
-    """Return the remedy if a code policy blocked the module itself; empty if the failure has a different cause.
+    """Return the remedy if a code policy blocked the module itself, or an empty string if the cause is a different one.
 
     Args:
         text: the output that the node returned instead of a result.

@@ -78,7 +78,7 @@ def _next_argument(text: str, position: int) -> tuple[str, int]:
 
 
 def flags_of(content: str, variable: str) -> list[str]:
-    """Return the flags in a variable of an environment file; empty if the file does not set the variable.
+    """Return the flags in a variable of an environment file, or an empty list if the file does not set the variable.
 
     kubeadm writes `KUBELET_KUBEADM_ARGS="…"` with Go's %q, so the value may contain Go's escapes
     (kubernetes/kubernetes, cmd/kubeadm/app/phases/kubelet/flags.go).

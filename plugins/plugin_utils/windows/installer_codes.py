@@ -7,11 +7,11 @@ from __future__ import annotations
 from . import error_codes
 
 REBOOT = (1641, 3010)
-"""The product is installed, and a reboot completes the installation (ERROR_SUCCESS_REBOOT_INITIATED,
+"""Exit codes of an installation that succeeded and that a reboot completes (ERROR_SUCCESS_REBOOT_INITIATED,
 ERROR_SUCCESS_REBOOT_REQUIRED)."""
 SUCCESS = (0, *REBOOT)
 BUSY = 1618
-"""Another installation is running (ERROR_INSTALL_ALREADY_RUNNING). Windows allows only one at a time."""
+"""Exit code if another installation is running (ERROR_INSTALL_ALREADY_RUNNING). Windows allows only one at a time."""
 
 
 _CODES = "windows_installer_codes.yml"

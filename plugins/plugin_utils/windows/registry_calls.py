@@ -82,11 +82,11 @@ def _text(value: t.Any) -> str:
         return str(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(value)
-    raise ResourceError("value", value, "expected text", "Put it in quotes.")
+    raise ResourceError("value", value, "expected a string", "Put it in quotes.")
 
 
 def seen_value(entry: t.Mapping[str, t.Any] | None) -> Json:
-    """Return the value that `@read-registry` found, in the form that `normal_value` returns; None if it found none."""
+    """Return the value that `@read-registry` found, in the form of `normal_value`, or None if it found none."""
     if not entry or entry.get("value") is None:
         return None
     try:

@@ -69,7 +69,7 @@ def removals(paths: t.Iterable[str]) -> tuple[Call, ...]:
 
 
 def _stem(target: str) -> str:
-    """Return the process name of an executable; empty for other files."""
+    """Return the process name of an executable, or an empty string for other files."""
     name = target.rpartition("\\")[2]
     return name[:-4] if name.casefold().endswith(".exe") else ""
 

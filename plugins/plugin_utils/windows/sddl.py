@@ -56,7 +56,7 @@ Acl = tuple[bool, frozenset[tuple[str, frozenset[str], str, str]]]
 
 
 def parse(sddl: str) -> Acl | None:
-    """Return a descriptor's discretionary access list (DACL) without inherited entries; None if it has no DACL."""
+    """Return a descriptor's discretionary access list (DACL) without inherited entries, or None if it has no DACL."""
     match = _DACL.search(sddl)
     if not match:
         return None
@@ -71,7 +71,7 @@ def parse(sddl: str) -> Acl | None:
 
 
 def owner(sddl: str) -> str | None:
-    """Return the SID of a descriptor's owner; None if the descriptor names no owner."""
+    """Return the SID of a descriptor's owner, or None if the descriptor names no owner."""
     match = _OWNER.match(sddl)
     return _TRUSTEES.get(match[1], match[1]) if match else None
 

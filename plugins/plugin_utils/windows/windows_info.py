@@ -52,12 +52,12 @@ class WindowsInfo:
 
     @property
     def version(self) -> str | None:
-        """2019, 2022 or 2025; None for any other Windows, even if it has the same build (Windows 11 24H2 has 26100)."""
+        """2019, 2022 or 2025, or None for other Windows, even with the same build (Windows 11 24H2 has 26100)."""
         return windows_versions.SUPPORTED.get(self.build) if self.installation.lower().startswith("server") else None
 
     @property
     def unsupported(self) -> str:
-        """Why the collection does not support the node's version of Windows, as a clause; empty if it is supported."""
+        """Why the node's version of Windows is not supported, as a clause, or an empty string if it is supported."""
         if self.version is not None:
             return ""
         supported = windows_versions.SUPPORTED.items()

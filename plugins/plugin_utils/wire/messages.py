@@ -206,7 +206,7 @@ class CallResult:
 
     @property
     def first(self) -> t.Any:
-        """The first output object; None if there is none."""
+        """The first output object, or None if there is none."""
         return self.output[0] if self.output else None
 
     @classmethod
@@ -275,7 +275,7 @@ class Progress:
     done: int
     total: int
     running: tuple[RunningCall, ...] = ()
-    """The calls that are running, which are several if calls run in parallel."""
+    """The calls that are running; more than one if calls run in parallel."""
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "progress") -> Progress:
@@ -318,7 +318,7 @@ class Observation:
         return self.calls[call_id]
 
     def clock_skew(self, now: datetime.datetime) -> float | None:
-        """Return how many seconds the node's clock was ahead of the controller's clock; None if the time is unreadable.
+        """Return how many seconds the node's clock was ahead of the controller's, or None if the time is unreadable.
 
         Args:
             now: the controller's time in UTC when the answer arrived.

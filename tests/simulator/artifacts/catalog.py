@@ -203,7 +203,7 @@ def checksum_file(content: bytes, name: str, suffix: str, form: str) -> bytes:
 
 @functools.lru_cache(maxsize=64)
 def content(url: str) -> bytes | None:
-    """Return the contents of a URL (host and path, without scheme); None if there is no file with this URL.
+    """Return the contents of a URL (host and path, without scheme), or None if there is no file with this URL.
 
     The contents are the same in every process, because the members of archives are sorted and have fixed dates, and the
     padding of programs comes from a random generator with a fixed seed.

@@ -90,7 +90,7 @@ class Faults:
             self._faults.clear()
 
     def take(self, method: str, path: str) -> ArtifactFault | None:
-        """Return the first fault that applies to a request, and count its use; None if no fault applies."""
+        """Return the first fault that applies to a request, or None; the request counts as a use of the fault."""
         with self._lock:
             for fault, left in self._faults:
                 if left[0] and fault.method in ("", method) and fnmatch.fnmatchcase(path, fault.path):

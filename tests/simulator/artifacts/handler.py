@@ -242,7 +242,7 @@ def pieces(body: bytes, fault: ArtifactFault | None, rate: int = 0) -> Iterator[
 
 
 def byte_range(header: str | None, size: int) -> range | None:
-    """Return the bytes that a Range header requests; None for the whole file.
+    """Return the range of bytes that a Range header requests, or None for the whole file.
 
     The whole file is sent if there is no header, if it is malformed, or if it requests more than one range.
 

@@ -183,6 +183,6 @@ def calico(version: str) -> bytes:
 
 
 def windows_update(article: str, container: Literal["msu", "cab"]) -> bytes | None:
-    """Return the file of the Windows update with an article number (`kb5048654`); None if it is unknown."""
+    """Return the file of the Windows update with an article number (`kb5048654`), or None if it is unknown."""
     update = update_catalogue.find(article.upper())
     return None if update is None else update_package.make(update, container, size=256 * KB)

@@ -118,7 +118,7 @@ class ArtifactServer:
         self.faults.add(ArtifactFault(kind, path, **options))
 
     def content(self, path: str) -> bytes | None:
-        """Return the file at a path (which begins with the host, without a leading slash); None if there is no file."""
+        """Return the file at a path (beginning with the host, without a leading slash), or None if there is no file."""
         found = self._files.get(path)
         return catalog.content(path) if found is None else found
 

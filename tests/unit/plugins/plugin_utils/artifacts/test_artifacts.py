@@ -217,7 +217,7 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
         "artifact_sites[0].sas",
         "expected one of the properties url, query",
     ),
-    ("a query", {"sites": [{"url": "http://h", "query": [SECRET]}]}, "artifact_sites[0].query", "expected text"),
+    ("a query", {"sites": [{"url": "http://h", "query": [SECRET]}]}, "artifact_sites[0].query", "expected a string"),
     (
         "headers",
         {"sites": [{"url": "http://h", "headers": {"a": f"{SECRET}\nb: c"}}]},

@@ -158,7 +158,7 @@ def test_other_exit_codes_may_be_successes() -> None:
         ([["setup.cmd"]], "a[0][0]: expected a program whose name ends in .exe, got (hidden: a string). For a script"),
         ([{"program": "x.exe", "timeout": 0}], "a[0].timeout: expected 1 to 86400 seconds, got 0"),
         ([{"program": "x.exe", "success_codes": []}], "a[0].success_codes: expected at least one exit code"),
-        ([{"arguments": ["x"]}], "a[0].program: expected text"),
+        ([{"arguments": ["x"]}], "a[0].program: expected a string"),
         ([{"program": "x.exe", "argumets": []}], "a[0].argumets: expected one of the properties program, arguments"),
         ([[]], "a[0]: expected a program and its arguments"),
         ("x.exe", ""),

@@ -58,7 +58,7 @@ def test_a_value_of_another_type_is_refused_by_the_variables_name() -> None:
             {"r.example": {"skip_verify": "perhaps", "password": "s3cret"}},
             "container_runtime_registries.r.example.skip_verify: expected true or false, got 'perhaps'",
         ),
-        ("windows_settings_page_file", {"files": [{}]}, "windows_settings_page_file.files[0].path: expected text, got"),
+        ("windows_settings_page_file", {"files": [{}]}, "windows_settings_page_file.files[0].path: expected a string,"),
     ],
 )
 def test_a_declared_variable_is_checked_when_it_is_read(name: str, value: object, message: str) -> None:

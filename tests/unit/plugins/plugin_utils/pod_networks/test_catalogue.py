@@ -122,7 +122,7 @@ def test_a_wrong_file_is_refused(changes: dict[str, t.Any], message: str) -> Non
 
 
 def test_an_empty_file_is_refused() -> None:
-    with pytest.raises(ResourceError, match=r"data/networks/none\.yml\.name: expected text"):
+    with pytest.raises(ResourceError, match=r"data/networks/none\.yml\.name: expected a string"):
         catalogue.parsed("none", "")
 
 

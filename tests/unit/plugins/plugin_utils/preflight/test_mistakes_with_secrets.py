@@ -148,7 +148,7 @@ def test_harmless_parts_of_a_wrong_value_are_shown() -> None:
     assert shown("calico") == "'calico'"
     assert shown(8080) == "8080"
     assert shown([1, 2]) == "[1, 2]"
-    assert shown(["a", {"b": 1}]) == "a list of 2 (text, mapping)"
+    assert shown(["a", {"b": 1}]) == "a list of 2 (string, mapping)"
     assert shown({"host": "r", "user": "me"}) == "a mapping with the keys 'host', 'user'"
     assert shown({}) == "an empty mapping"
     assert shown(None) == "None"

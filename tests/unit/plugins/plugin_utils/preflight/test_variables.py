@@ -41,7 +41,7 @@ def test_internal_variables_of_roles_are_known() -> None:
     ("name", "value", "expected"),
     [
         ("cni_flannel_backend", "udp", "host-gw, vxlan"),
-        ("windows_features_names", {"a": 1}, "expected a list of text, got a mapping with the key 'a'"),
+        ("windows_features_names", {"a": 1}, "expected a list of strings, got a mapping with the key 'a'"),
         ("sysprep_timeout", "soon", "expected a whole number, got 'soon'"),
         (
             "node_join_node_taints",
@@ -253,7 +253,7 @@ def test_each_item_of_a_value_is_checked_and_has_one_problem() -> None:
     assert [str(problem) for problem in problems] == [
         "cni_flannel_backend (from flannel_backend_type): expected one of host-gw, vxlan, got 'x'",
         "container_runtime_registries.r.example.skip_verify: expected true or false, got 'x'",
-        "container_runtime_registries.t.example.password: expected text, got (hidden). Put it in quotes.",
+        "container_runtime_registries.t.example.password: expected a string, got (hidden). Put it in quotes.",
         "cni_plugins_sha256: expected 64 hexadecimal digits, got 'x'",
         "container_runtime_registries.s.example.server: expected a URL, such as https://mirror.example:5000, got 'x'",
     ]

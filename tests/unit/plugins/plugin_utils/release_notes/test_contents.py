@@ -38,7 +38,7 @@ def test_texts_can_be_changed() -> None:
         ("[" * 100_000, "before: expected release notes as JSON, got nothing. "),
         ("[]", "before: expected release notes with schema_version 1, got "),
         ('{"schema_version": 2}', "before: expected release notes with schema_version 1, got "),
-        ('{"schema_version": 1}', "before.release: expected text, got nothing"),
+        ('{"schema_version": 1}', "before.release: expected a string, got nothing"),
     ],
 )
 def test_other_files_are_rejected(text: str, message: str) -> None:
@@ -51,7 +51,7 @@ def test_other_files_are_rejected(text: str, message: str) -> None:
     ("change", "message"),
     [
         ({"windows": "2022"}, "after.windows: expected a mapping with product, version, "),
-        ({"features": [{"name": ["x"]}]}, "after.features[0].name: expected text, got "),
+        ({"features": [{"name": ["x"]}]}, "after.features[0].name: expected a string, got "),
         ({"disk": {"free": "much"}}, "after.disk.free: expected "),
         ({"artifact": []}, "after.artifact: expected "),
     ],

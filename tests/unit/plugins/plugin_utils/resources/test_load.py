@@ -43,8 +43,8 @@ SERVICE = {"type": "Service", "name": "kubelet"}
             "automatic",
             "auto, delayed-auto, demand",
         ),
-        ({"type": "Service"}, "resources[0] (Service).name", None, "expected text"),
-        ({**SERVICE, "dependencies": [["a"]]}, "(Service kubelet).dependencies[0]", None, "expected text"),
+        ({"type": "Service"}, "resources[0] (Service).name", None, "expected a string"),
+        ({**SERVICE, "dependencies": [["a"]]}, "(Service kubelet).dependencies[0]", None, "expected a string"),
         ({**SERVICE, "environment": {"A": True}}, "(Service kubelet).environment.A", True, "Put it in quotes"),
         ({**SERVICE, "environment": ["A=1"]}, "(Service kubelet).environment", None, "mapping"),
         (

@@ -105,7 +105,7 @@ def test_a_file_at_the_path_is_removed() -> None:
         ({"folders": {"a\\b": SHARED}}, "expected the name of a direct subfolder"),
         ({"folders": {"a": "everyone"}}, "expected SDDL"),
         ({"acl": "nobody"}, "expected SDDL"),
-        ({"state": "absent", "acl": SHARED}, "expected the value empty, because acl or folders is set"),
+        ({"state": "absent", "acl": SHARED}, "expected 'empty', because acl or folders is set"),
     ],
 )
 def test_bad_input_is_refused(values: dict[str, t.Any], expected: str) -> None:

@@ -26,7 +26,7 @@ def host(**variables: t.Any) -> t.Any:
 
 def test_an_unknown_variable_is_refused() -> None:
     with pytest.raises(
-        ValueError, match="variable: expected the name of a decided variable, such as cluster_support_demo_services"
+        ValueError, match="variable: expected a variable that a role decides, such as cluster_support_demo_services"
     ):
         table.decide("cni_plugin", host())
 
@@ -34,7 +34,7 @@ def test_an_unknown_variable_is_refused() -> None:
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        (LOOKUP.format("x"), "variable: expected the name of a decided variable, such as .*, got 'x'"),
+        (LOOKUP.format("x"), "variable: expected a variable that a role decides, such as .*, got 'x'"),
         ("lookup('winkube.node.role_decision', 'a', 'b')", "role_decision: expected the name of one variable, got 2"),
         (LOOKUP.format("node_join_token_ttl"), "ansible_play_batch: expected a variable of this name, got none"),
         (LOOKUP.format("node_join_name_is_proven"), "node_join_info.self_named: expected a variable of this name"),

@@ -203,7 +203,7 @@ VALUES: dict[str, object] = {
 def test_refused_values_are_described() -> None:
     outcomes.check("values/shown", {name: shown.shown(value) for name, value in VALUES.items()})
     kinds = [shown.kind(value) for value in (True, 1, 1.5, "a", {}, [], (), None, Thing())]
-    expected = ["true or false", "number", "number", "text", "mapping", "list", "list", "null", "Thing"]
+    expected = ["true or false", "number", "number", "string", "mapping", "list", "list", "null", "Thing"]
     assert kinds == expected
 
 
