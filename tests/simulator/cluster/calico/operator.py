@@ -191,7 +191,7 @@ class Operator:
         self._report("calico-windows", None)
 
     def _first(self) -> str:
-        """Return the first word of error messages; it is in lower case since operator 1.40.8."""
+        """Return "Installation", the first word of error messages; since operator 1.40.8, it is in lower case."""
         modern = tuple(int(part) for part in self._version.split(".")) >= (3, 31, 5)
         return "installation" if modern else "Installation"
 

@@ -144,7 +144,7 @@ class Authenticator:
         """Return the user of a request.
 
         Args:
-            certificate: the client's certificate (DER). TLS has verified its signature by the cluster's CA, but not its
+            certificate: the client's certificate (DER). TLS has verified that the cluster's CA signed it, but not its
                 dates. An expired certificate is not a valid credential (k8s.io/apiserver authentication/request/x509).
             authorization: the Authorization header; empty if it is missing.
 

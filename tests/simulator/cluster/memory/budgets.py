@@ -25,7 +25,7 @@ def is_ready(pod: Object) -> bool:
 
 
 def scaled(value: int | str | None, total: int, *, up: bool = True) -> int:
-    """Return a number, or a percentage of `total` rounded up or down."""
+    """Return a number as it is, and a percentage such as "25%" as that share of `total`, rounded up or down."""
     if isinstance(value, str) and value.endswith("%"):
         share = int(value[:-1]) * total / 100
         return math.ceil(share) if up else math.floor(share)

@@ -50,7 +50,7 @@ class ApiRequest:
 
     @property
     def dry_run(self) -> bool:
-        """Whether the request must not store anything."""
+        """Whether the request is a dry run, which must not store anything."""
         return self.query.get("dryRun", "") == "All"
 
     def parse(self) -> Any:

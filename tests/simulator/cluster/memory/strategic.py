@@ -41,7 +41,7 @@ def merge_key(field: str, elements: Sequence[Any]) -> str | None:
     """Return the key by which the list in a field is merged, or None if the list is replaced.
 
     Args:
-        elements: the elements of the list. They show which key a list of ports or addresses needs.
+        elements: the elements of the list. They determine the key for a list of ports or addresses.
     """
     maps = [one for one in elements if isinstance(one, dict)]
     if not maps or len(maps) != len(elements):

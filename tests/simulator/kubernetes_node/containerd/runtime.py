@@ -70,12 +70,12 @@ class Containerd(CriRuntime):
 
     @property
     def build(self) -> int:
-        """The Windows build, by which images are selected."""
+        """The machine's Windows build, by which images are selected."""
         return self._machine.windows.build
 
     @property
     def exact(self) -> bool:
-        """Whether images must have exactly this build, as containerd 1.6 requires."""
+        """Whether images must have exactly the machine's Windows build, as containerd 1.6 requires."""
         return not contracts.at_least(self.version, "1.7")
 
     # -- images

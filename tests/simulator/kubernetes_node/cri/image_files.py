@@ -44,7 +44,7 @@ def settings_of(store: ImageStore, manifest: Mapping[str, Any]) -> Mapping[str, 
 
 
 def mount(machine: Machine, command: ContainerCommand, root: str, scratch: str) -> ContainerCommand:
-    """Copy the image's files for a HostProcess container, and return the command with the copy in its root folder.
+    """Copy the image's files for a HostProcess container, and return the command with the copy mounted at its root.
 
     Args:
         root: the folder with the image's files.

@@ -100,7 +100,7 @@ class Shims:
     elsewhere: dict[str, list[str]] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Shims:
-        """Return no containers: a machine that starts from a copy of this one's disk runs none."""
+        """Return an empty state: a machine that starts from a copy of this machine's disk runs no containers."""
         return Shims()
 
 

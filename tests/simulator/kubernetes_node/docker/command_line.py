@@ -80,7 +80,7 @@ class DockerRun:
         return text if ":" in text or text.startswith("\\") else f"{self.invocation.directory.rstrip(chr(92))}\\{text}"
 
     def each(self, act: Callable[[DockerContainer], None]) -> list[str]:
-        """Apply a function to all named containers, and return the names for which it succeeded."""
+        """Apply a function to each container named on the command line, and return the names for which it succeeded."""
         done: list[str] = []
         for name in self.arguments:
             try:
@@ -173,7 +173,7 @@ def render(template: str, fields: Mapping[str, object]) -> str:
 
 
 def rows(run: DockerRun, found: Sequence[Mapping[str, object]], head: Sequence[str], keys: Sequence[str]) -> str:
-    """Format a list: only the ids, each entry with a template, or a table."""
+    """Format a list as ids only, with a template for each entry, or as a table."""
     from simulator.kubernetes_node.cri.crictl_views import table
 
     if run.on("q", "quiet"):

@@ -75,7 +75,7 @@ class DockerState:
     containers: dict[str, DockerContainer] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DockerState:
-        """Return no containers: a machine that starts from a copy of this one's disk has none."""
+        """Return an empty state: a machine that starts from a copy of this machine's disk has no containers."""
         return DockerState()
 
 
@@ -121,7 +121,7 @@ class Dockerd:
         store.create_network(NAT, "NAT", str(subnet), str(subnet[1]), type_text="nat")
 
     def transfer(self, credentials: str = "", stop: threading.Event | None = None) -> DockerTransfer:
-        """Return a transfer (a pull or push). `credentials` are `user:password`; `stop` is set when the client ends."""
+        """Return a pull or push. `credentials` has the form `user:password`; `stop` is set when the client ends."""
         return DockerTransfer(self.machine, self.version, self.config, self._environment, credentials, stop)
 
     def pull(self, reference: oci.ImageReference, credentials: str = "", stop: threading.Event | None = None) -> Pulled:
@@ -188,7 +188,8 @@ class Dockerd:
         """Start a container.
 
         Raises:
-            DockerError: the image cannot run on this Windows, the network does not exist, or HNS refuses the endpoint.
+            DockerError: the image cannot run on this version of Windows, the network does not exist, or HNS refuses the
+                endpoint.
         """
         if item.state == "running":
             return

@@ -88,7 +88,7 @@ def populate(
 
 
 def _abandon(machine: Machine, item: DockerContainer) -> None:
-    """End a container without notice to dockerd, as happens when the machine loses power."""
+    """End a container without notifying dockerd, as happens when the machine loses power."""
     if item.process:
         machine.processes.kill(item.process)
     item.state, item.endpoint, item.process = "exited", "", None

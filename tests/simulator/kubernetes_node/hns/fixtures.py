@@ -196,7 +196,7 @@ class _Builder:
         self.scene.running.append(endpoint.id)
 
     def vanished(self, number: int) -> None:
-        """Create the leftovers of a pod. Three variants alternate, which differ in how much of the pod was removed."""
+        """Create the leftovers of a pod; `number` selects one of three variants, which differ in what was removed."""
         endpoint = self._owned(shims.new_id())
         namespace = self._state.namespaces[endpoint.namespace]
         if number % 3:

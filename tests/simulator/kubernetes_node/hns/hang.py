@@ -51,7 +51,7 @@ class Hang:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Hang:
-        """Return no hang: a machine that starts from a copy of this one's disk does not hang."""
+        """Return an inactive fault: on a machine that starts from a copy of this machine's disk, HNS does not hang."""
         return Hang()
 
     def takes(self, command: str) -> bool:

@@ -217,17 +217,17 @@ class HnsState:
     namespaces: dict[str, Namespace] = field(default_factory=dict)
 
     def restarted(self) -> None:
-        """Apply a service restart: only persistent networks stay. Pods' objects vanish (projectcalico/calico#5164)."""
+        """Apply the effects of a service restart: only persistent networks remain (projectcalico/calico#5164)."""
         self.endpoints.clear()
         self.policies.clear()
         self._leave_default()
         self._forget_fleeting()
 
     def rebooted(self, *, keep_endpoints: bool) -> None:
-        """Apply a reboot: compartments, containers and non-persistent networks are lost; the rest is restored.
+        """Apply the effects of a reboot: compartments, containers and non-persistent networks are lost.
 
-        With `keep_endpoints`, endpoints survive, as moby/moby#47576 reports for reboots after updates. According to
-        Google's k8s-node-setup.psm1, endpoints vanish.
+        Everything else is restored. With `keep_endpoints`, endpoints survive, as moby/moby#47576 reports for reboots
+        after updates. According to Google's k8s-node-setup.psm1, endpoints vanish.
         """
         self._forget_fleeting()
         if not keep_endpoints:

@@ -204,7 +204,7 @@ class HnsStore:
         return endpoint
 
     def _require_address(self, network: Network, address: str, api: int) -> None:
-        """Raise HnsError if an address is outside the network's subnet, or if endpoints cannot have it."""
+        """Raise HnsError if an address is outside the network's subnet, or if it is reserved."""
         if not network.subnet:
             return
         subnet = ipaddress.ip_network(network.subnet)

@@ -206,7 +206,7 @@ class RegistryClient:
     # -- authentication
 
     def _answer_challenge(self, place: RegistryEndpoint, url: str, answer: RegistryResponse) -> bool:
-        """Get the credentials that a 401 response requests. Return False if they are not available.
+        """Get the credentials that a 401 response demands. Return False if they are not available.
 
         Raises:
             PullError: the token cannot be obtained.

@@ -121,7 +121,7 @@ def _frozen(spec: Object) -> Object:
 
 
 def check_pod_of_node(node: str, obj: Object) -> ApiErrorResponse | None:
-    """Return an error unless a pod is a mirror pod of the node: a kubelet may create no others (NodeRestriction)."""
+    """Return an error unless a pod is a mirror pod of the node: kubelets may create only these (NodeRestriction)."""
     name = obj["metadata"].get("name", "")
     if "kubernetes.io/config.mirror" not in obj["metadata"].get("annotations", {}):
         text = 'pod does not have "kubernetes.io/config.mirror" annotation'

@@ -84,7 +84,7 @@ def host_path(run: Invocation, path: str) -> str:
 
 
 def in_cluster(machine: Machine, run: Invocation) -> ServerAccess:
-    """Return the access to the API server with the pod's service account (winutils.GetInClusterConfig).
+    """Return the pod's access to the API server with its service account (winutils.GetInClusterConfig).
 
     Raises:
         KubeconfigError: a variable or the token is missing.
