@@ -88,7 +88,7 @@ class FleetNode:
 
 
 def _memory() -> Path | None:
-    """Return an in-memory folder, or None if there is none, it has too little space, or TMPDIR is set.
+    """Return an in-memory folder, or None if there is none, it lacks space, or TMPDIR is set.
 
     A node's disk consists of many small files. On a real file system, half of the kernel's work for a fleet would be
     journaling.
@@ -144,7 +144,7 @@ class Fleet:
             raise
 
     def add(self, settings: MachineSettings, source: Machine | None = None) -> FleetNode:
-        """Add a machine, and boot it.
+        """Add a machine, boot it, and return it.
 
         Args:
             settings: the settings of the machine.
@@ -186,6 +186,9 @@ class Fleet:
             name, address: the new machine's name and address in the fleet. Its computer name is the name on
                 the disk, or random if the disk was generalized.
             changes: further settings of the new machine (`user`, `password`, `disk_gb`, options …).
+
+        Returns:
+            The new machine.
 
         Raises:
             ValueError: the machine whose disk is copied is not off, the name or address is already in use, or a setting

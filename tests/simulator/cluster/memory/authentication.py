@@ -41,6 +41,7 @@ def valid_bootstrap_token(secret: Object, usage: str) -> dict[str, str] | None:
     """Return the values in a bootstrap token's secret, or None if the token is currently unusable.
 
     Args:
+        secret: the token's secret.
         usage: the intended use, "authentication" or "signing".
     """
     if secret.get("type") != BOOTSTRAP_SECRET or secret["metadata"].get("deletionTimestamp"):

@@ -43,6 +43,7 @@ def budget_status(budget: Object, pods: list[Object], desired_replicas: int) -> 
     """Return the current status of a budget.
 
     Args:
+        budget: the budget.
         pods: the pods to which the budget applies.
         desired_replicas: the sum of the desired replicas of these pods' owners.
     """
@@ -94,6 +95,7 @@ def charge(budgets: list[Object], pod: Object) -> Object | None:
 
     Args:
         budgets: the budgets that apply to the pod.
+        pod: the pod to evict.
 
     Returns:
         The budget's new status, or None if it does not change.

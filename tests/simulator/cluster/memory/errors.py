@@ -65,7 +65,8 @@ def conflict(plural: str, group: str, name: str, why: str = "") -> ApiErrorRespo
     """Return the error for a change that conflicts with the current object.
 
     Args:
-        why: the reason; by default, the object has changed since the client read it.
+        plural, group, name: the object's resource type, API group and name.
+        why: the reason; by default, that the object has changed since the client read it.
     """
     why = why or "the object has been modified; please apply your changes to the latest version and try again"
     text = f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}'

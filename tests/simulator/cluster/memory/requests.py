@@ -45,7 +45,7 @@ class ApiRequest:
     user: User
 
     def flag(self, name: str) -> bool:
-        """Return a boolean parameter of the query."""
+        """Return whether a boolean parameter of the query is set to true."""
         return self.query.get(name, "") in ("1", "true", "True")
 
     @property

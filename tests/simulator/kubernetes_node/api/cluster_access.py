@@ -52,6 +52,8 @@ def access_of(machine: Machine, run: Invocation, kubeconfig: str, server: str) -
     """Return a program's access to the API server.
 
     Args:
+        machine: the node.
+        run: the invocation of the program.
         kubeconfig: the path of a kubeconfig; if empty, the pod's service account is used.
         server: the URL to use instead of the kubeconfig's, or an empty string to keep the kubeconfig's.
 

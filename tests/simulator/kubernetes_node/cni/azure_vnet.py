@@ -33,7 +33,7 @@ _MODES = {"bridge": "L2Bridge", "tunnel": "L2Tunnel", "": "L2Tunnel"}
 
 
 def add(call: PluginCall) -> Attachment:
-    """Add a pod to the network.
+    """Add a pod to the network, and return its address and endpoint.
 
     Raises:
         CniError: the plugin fails.

@@ -109,7 +109,7 @@ def plugin_path(machine: Machine, name: str, bin_dirs: Sequence[str]) -> str:
 
 
 def attach(call: PluginCall, network: hns.Network, address: str, wiring: hns.Wiring, name: str = "") -> Attachment:
-    """Create a pod's endpoint in HNS.
+    """Create a pod's endpoint in HNS, and return it with its address.
 
     Raises:
         hns.HnsError: HNS refuses the endpoint.

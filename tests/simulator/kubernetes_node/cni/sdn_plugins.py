@@ -28,7 +28,7 @@ _ACL_PRIORITY = 1000
 
 
 def add(call: PluginCall) -> Attachment:
-    """Add a pod to the network.
+    """Add a pod to the network, and return its address and endpoint.
 
     Raises:
         CniError: the plugin fails.

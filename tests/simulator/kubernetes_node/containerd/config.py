@@ -91,7 +91,7 @@ class ContainerdConfig:
         return {host: [str(item) for item in about.get("endpoint", [])] for host, about in mirrors.items()}
 
     def credentials(self, host: str) -> str:
-        """Return the `user:password` for a registry, from `registry.configs.HOST.auth` (deprecated but supported)."""
+        """Return the `user:password` from `registry.configs.HOST.auth` (deprecated), or an empty string if not set."""
         about = self._images.get("registry", {}).get("configs", {}).get(host, {}).get("auth", {})
         if about.get("auth"):
             return base64.b64decode(str(about["auth"])).decode()

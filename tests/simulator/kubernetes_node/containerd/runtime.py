@@ -84,6 +84,7 @@ class Containerd(CriRuntime):
         """Pull an image as CRI does, with the mirrors of config_path and the service's proxies.
 
         Args:
+            name: the image's name.
             credentials: the client's `user:password`, from a pull secret or `crictl --creds`; by default, the
                 credentials in containerd's configuration.
 

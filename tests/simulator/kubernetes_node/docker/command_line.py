@@ -62,7 +62,7 @@ class DockerRun:
         return any(self.options.get(name, ["false"])[-1] != "false" for name in names)
 
     def text(self, *names: str) -> str:
-        """Return an option's last value."""
+        """Return an option's last value, or an empty string if the option was not given."""
         return next((self.options[name][-1] for name in names if name in self.options), "")
 
     def several(self, *names: str) -> list[str]:
@@ -117,8 +117,13 @@ def parse(
     """Parse options and arguments as pflag does.
 
     Args:
+        words: the options and arguments.
+        known: the names of the known options, and whether each takes a value.
         anywhere: whether options may follow arguments. Otherwise, everything from the first argument on is returned
             unparsed.
+
+    Returns:
+        The values of each option, and the arguments.
 
     Raises:
         DockerUsageError: the command line is invalid.

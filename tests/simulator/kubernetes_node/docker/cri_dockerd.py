@@ -140,7 +140,7 @@ class CriDockerd(CriRuntime):
         return StoredImage((found.tags or found.digests or [found.id])[0], found.target)
 
     def image_id(self, image: StoredImage) -> str:
-        """Return an image's id."""
+        """Return an image's id, or an empty string if the image has no manifest for this Windows build."""
         found = self.store.manifest(image, self._machine.windows.build, exact=True)
         return str(found[1]["config"]["digest"]) if found else ""
 

@@ -117,11 +117,17 @@ def populate(
     """Create a CNI plugin's networks on a machine, with pods and leftovers of pods.
 
     Args:
+        machine: the machine.
         scene: `flannel-host-gw`, `flannel-vxlan`, `calico`, `calico-bgp` or `azure` (Docker: `docker/fixtures.py`).
         running, stale, creating, remote: the number of endpoints of each kind.
+        policies, mixed_policies, dangling_policies: the number of policy lists of each kind (see `Scene`).
         stale_policies: the number of stale policy lists; by default, one if there is a stale endpoint.
+        orphans: the number of namespaces with neither an owner nor endpoints.
         isolated: whether pods use Hyper-V isolation, which leaves SharedContainers empty.
         name: the name of the network, such as `vxlan0`; by default, the name that the plugin chooses.
+
+    Returns:
+        The created objects.
 
     Raises:
         KeyError: the scene is unknown.

@@ -90,7 +90,7 @@ class RegistryResponse:
 
 
 def registry_errors(answer: RegistryResponse) -> str:
-    """Read a failed response, and return its registry errors as containerd prints them (docker/errcode.go)."""
+    """Return a failed response's registry errors as containerd prints them, or an empty string (docker/errcode.go)."""
     try:
         data = answer.read()
         found = json.loads(data)["errors"]
@@ -335,7 +335,7 @@ class RegistryClient:
         return Stream(connection, stream.limits)
 
     def _proxy(self, scheme: str, host: str) -> str:
-        """Return the proxy for a host according to the rules of Go's ProxyFromEnvironment."""
+        """Return the proxy for a host by the rules of Go's ProxyFromEnvironment, or an empty string if none applies."""
         proxy = self._environment.get(f"{scheme}_proxy", "")
         if not proxy or host == "localhost" or host.startswith("127."):
             return ""

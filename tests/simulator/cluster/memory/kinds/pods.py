@@ -105,7 +105,7 @@ def _quality_of_service(spec: Object) -> str:
 
 
 def validate_pod(obj: Object, old: Object | None) -> list[Cause]:
-    """Validate a new pod, or check that an update changes only the few mutable fields of an existing pod."""
+    """Return the errors of a new pod, or an error if an update changes more than the few mutable fields."""
     if old is None:
         return validate_pod_spec(obj["spec"])
     if _frozen(obj["spec"]) != _frozen(old["spec"]):

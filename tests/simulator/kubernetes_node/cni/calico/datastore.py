@@ -71,7 +71,11 @@ class Datastore:
         """Send a request, and return the response's object.
 
         Args:
+            method: the HTTP method.
+            path: the path of the object or collection.
             what: the object's name in messages.
+            body: the object or patch to send.
+            media: the media type of the body.
 
         Raises:
             DatastoreError: the request failed.
