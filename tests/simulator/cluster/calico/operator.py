@@ -148,6 +148,7 @@ class Operator:
     """The operator's controllers for Windows.
 
     Args:
+        client: an administrator's connection.
         version: the version of Calico that the operator installs.
     """
 

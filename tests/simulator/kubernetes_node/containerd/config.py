@@ -40,6 +40,7 @@ class ContainerdConfig:
         version: the version number in the file; without a file, the version of the default configuration.
         tables: the defaults, overridden by the file's settings, as `config dump` prints them.
         warnings: the lines that containerd writes to its log.
+        minor: the minor version of containerd, such as `2.4`.
     """
 
     version: int

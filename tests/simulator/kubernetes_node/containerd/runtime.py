@@ -32,6 +32,7 @@ class Containerd(CriRuntime):
     """A running containerd.
 
     Args:
+        machine: the machine that it runs on.
         version: the version of its executable.
         config: the configuration with which it was started.
         environment: its environment variables: the machine's and the service's.

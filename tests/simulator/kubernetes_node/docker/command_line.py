@@ -39,8 +39,12 @@ class DockerRun:
     """One run of docker.exe: its options, its arguments and the daemon.
 
     Attributes:
-        errors: the lines to write to standard error at the end. If there are any, the exit code is 1.
+        machine: the machine that docker.exe runs on.
         invocation: the invocation of docker.exe.
+        server: the dockerd to use.
+        options: the values of each option.
+        arguments: the arguments after the command's name.
+        errors: the lines to write to standard error at the end. If there are any, the exit code is 1.
         configuration: the folder of docker.exe's config.json.
     """
 

@@ -47,6 +47,7 @@ class CriDockerd(CriRuntime):
     """A running cri-dockerd.
 
     Args:
+        machine: the machine that it runs on.
         flags: the command line's options.
         own_version: the version of cri-dockerd. CRI reports Docker's version instead.
     """

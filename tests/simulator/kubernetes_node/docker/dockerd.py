@@ -43,9 +43,13 @@ class DockerContainer:
     """A Docker container.
 
     Args:
+        id, name, image: its id, its name and the name of its image.
         network: the name of its HNS network, `none`, or `container:ID`.
         address: the address if it was set manually (`--ip`); otherwise empty.
         endpoint: the id of its HNS endpoint while it is running.
+        state, exit_code: its state, and the exit code once it has exited.
+        created, started, finished: the times of these events; None for events that have not happened.
+        process: its process; None if it has not been started.
         image_id: the id of its image in the store; empty for a container that a test created without an image.
         program: the program that runs in it.
         labels: the container's labels, in which cri-dockerd stores the names of a pod.
@@ -83,6 +87,8 @@ class Dockerd:
     """A running dockerd.
 
     Args:
+        machine: the machine that it runs on.
+        version: the version of Docker.
         config: the configuration with which it was started.
         environment: its environment variables: the machine's and the service's.
 

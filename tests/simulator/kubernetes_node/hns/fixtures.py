@@ -39,6 +39,7 @@ class Scene:
     """The objects that were created on a machine: the names of networks, and the ids of everything else.
 
     Args:
+        networks: networks, by name.
         running: endpoints of running pods.
         stale: endpoints of pods that are gone.
         creating: endpoints of pods that are being created.

@@ -30,15 +30,17 @@ UNTIL = ("restart", "reboot")
 
 @dataclass
 class Hang:
-    """The state of the fault.
+    """The state of the fault `hns_hang`.
 
     Args:
         until: the event that ends the hang (`restart` or `reboot`); empty if HNS does not hang.
         calls: the number of further calls that will hang; None if all calls hang.
         commands: patterns of the cmdlets that hang.
+        stop_fails: whether the service cannot stop while HNS hangs.
         blocked: the number of calls that currently hang.
         ended: the number of hangs that have ended. A call stops waiting when this number has increased since its start.
         broken: the value of `ended` up to which hanging calls fail, because the service that they waited for has ended.
+        lock: the lock that protects these values.
     """
 
     until: str = ""

@@ -27,10 +27,11 @@ _KINDS = {
 
 
 class DatastoreError(Exception):
-    """A request that failed. The text is libcalico-go's message.
+    """A request that failed.
 
     Args:
-        kind: `missing`, `exists`, `conflict`, `unauthorized` or `other`.
+        kind: the kind of failure: `missing`, `exists`, `conflict`, `unauthorized` or `other`.
+        message: libcalico-go's message.
     """
 
     def __init__(self, kind: str, message: str) -> None:

@@ -43,6 +43,8 @@ class Output:
     """The output of one program. If the invocation has an `emit` function, each line is passed to it immediately.
 
     Args:
+        machine: the machine that the program runs on.
+        run: the invocation of the program.
         name: the program's name in the machine's status.
     """
 
