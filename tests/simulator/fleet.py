@@ -66,7 +66,9 @@ def read_fleet(path: Path) -> FleetFile:
     if not isinstance(document, Mapping) or not isinstance(document.get("nodes"), list):
         raise ValueError(f"{path}: expected a mapping with a list under the key `nodes`")
     if unknown := document.keys() - {"nodes", *_SERVERS}:
-        raise ValueError(f"{path}: unknown keys: {', '.join(sorted(map(str, unknown)))}")
+        raise ValueError(
+            f"{path}: expected nodes, {', '.join(_SERVERS)}, got unknown keys: {', '.join(sorted(map(str, unknown)))}"
+        )
     nodes = tuple(MachineSettings.read(entry) for entry in document["nodes"])
     for what in ("name", "address"):
         values = [getattr(node, what) for node in nodes]
@@ -198,7 +200,7 @@ class Fleet:
         """
         other = self.machine(from_node)
         if other.power.state != "off":
-            raise ValueError(f"{from_node} is not off: shut it down before its disk is copied")
+            raise ValueError(f"{from_node} is not off: shut it down before you copy its disk")
         if name in self.nodes or address in (node.machine.address for node in self.nodes.values()):
             raise ValueError(f"the name {name} or the address {address} is already in use")
         old = other.settings

@@ -62,7 +62,9 @@ class CalicoOptions:
         """
         known = {item.name for item in fields(cls)}
         if unknown := entry.keys() - known:
-            raise ValueError(f"unknown Calico options: {', '.join(sorted(unknown))}")
+            raise ValueError(
+                f"expected {', '.join(sorted(known))}, got unknown Calico options: {', '.join(sorted(unknown))}"
+            )
         return cls(**{**cluster, **entry})
 
     @property

@@ -122,7 +122,11 @@ class CriDockerd(CriRuntime):
     # -- container images
 
     def pull(self, name: str, credentials: str = "") -> StoredImage:
-        """Pull an image into Docker's store."""
+        """Pull an image into Docker's store.
+
+        Raises:
+            PullError: the pull fails.
+        """
         try:
             pulled = self.docker().pull(oci.parse(name, familiar=True), credentials)
             return self._image(self.docker().images.find(pulled.id))
