@@ -267,7 +267,7 @@ class HnsStore:
         """Remove a namespace.
 
         Raises:
-            HnsError: the namespace does not exist, belongs to the host or has a running container
+            HnsError: the namespace does not exist, belongs to the host, or has a running container
                 (microsoft/Windows-Containers#485), or HNS does not respond.
         """
         self.require()

@@ -155,7 +155,7 @@ class RegistryClient:
         Args:
             place: the registry.
             method: GET, HEAD, POST or PUT.
-            path: the path below the registry's API root (`/v2`) with its query, or an absolute path, or a whole URL.
+            path: the path below the registry's API root (`/v2`) with its query, or an absolute path, or a complete URL.
             last: whether this is the last host to try.
             offset: the first byte of the body to request.
             body: the content to send.

@@ -114,7 +114,7 @@ class _NodeService:
             left -= 5
 
     def _make_external(self) -> None:
-        """Create the network `External`, and thereby the virtual switch, unless a network with this name exists."""
+        """Create the network `External`, which also creates the virtual switch, unless this network exists."""
         machine, output = self._machine, self._output
         output.write("Start creating vSwitch. Note: Connection may get lost for RDP, please reconnect...")
         store = hns.store(machine)
