@@ -71,7 +71,7 @@ def key_usage(*usages: str) -> x509.KeyUsage:
         ValueError: X.509 does not define one of the usages.
     """
     if unknown := set(usages) - set(_USAGES):
-        raise ValueError(f"expected only the usages {', '.join(_USAGES)}, got {', '.join(sorted(unknown))}")
+        raise ValueError(f"expected {', '.join(_USAGES)}, got unknown key usages: {', '.join(sorted(unknown))}")
     return x509.KeyUsage(**{usage: usage in usages for usage in _USAGES})
 
 

@@ -20,7 +20,7 @@ from simulator.http_base import HttpServer
 
 
 def power(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
-    """Press a node's power button, and wait until the action is complete.
+    """Press a node's power button, wait until the action is complete, and return the node's state.
 
     Raises:
         ValueError: the action is unknown.
@@ -40,7 +40,7 @@ def power(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
 
 
 def deploy(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
-    """Start a new machine from the disk of another machine.
+    """Start a new machine from the disk of another machine, and return its name and address.
 
     Raises:
         ValueError, OSError: see `Fleet.deploy_image`.

@@ -66,7 +66,9 @@ def read_fleet(path: Path) -> FleetFile:
     if not isinstance(document, Mapping) or not isinstance(document.get("nodes"), list):
         raise ValueError(f"{path}: expected a mapping with a list under the key `nodes`")
     if unknown := document.keys() - {"nodes", *_SERVERS}:
-        raise ValueError(f"{path}: unknown keys: {', '.join(sorted(map(str, unknown)))}")
+        raise ValueError(
+            f"{path}: expected nodes, {', '.join(_SERVERS)}, got unknown keys: {', '.join(sorted(map(str, unknown)))}"
+        )
     nodes = tuple(MachineSettings.read(entry) for entry in document["nodes"])
     for what in ("name", "address"):
         values = [getattr(node, what) for node in nodes]
@@ -88,7 +90,7 @@ class FleetNode:
 
 
 def _memory() -> Path | None:
-    """Return an in-memory folder, or None if there is none, it has too little space, or TMPDIR is set.
+    """Return an in-memory folder, or None if there is none, it lacks space, or TMPDIR is set.
 
     A node's disk consists of many small files. On a real file system, half of the kernel's work for a fleet would be
     journaling.
@@ -144,7 +146,7 @@ class Fleet:
             raise
 
     def add(self, settings: MachineSettings, source: Machine | None = None) -> FleetNode:
-        """Add a machine, and boot it.
+        """Add a machine, boot it, and return it.
 
         Args:
             settings: the settings of the machine.
@@ -187,6 +189,9 @@ class Fleet:
                 the disk, or random if the disk was generalized.
             changes: further settings of the new machine (`user`, `password`, `disk_gb`, options …).
 
+        Returns:
+            The new machine.
+
         Raises:
             ValueError: the machine whose disk is copied is not off, the name or address is already in use, or a setting
                 is invalid.
@@ -195,7 +200,7 @@ class Fleet:
         """
         other = self.machine(from_node)
         if other.power.state != "off":
-            raise ValueError(f"{from_node} is not off: shut it down before its disk is copied")
+            raise ValueError(f"{from_node} is not off: shut it down before you copy its disk")
         if name in self.nodes or address in (node.machine.address for node in self.nodes.values()):
             raise ValueError(f"the name {name} or the address {address} is already in use")
         old = other.settings

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Run a cluster in the foreground: `python -m simulator.cluster --kubeconfig FILE`, until SIGTERM or Ctrl-C."""
+"""Run a cluster in the foreground until SIGTERM or Ctrl-C: `python -m simulator.cluster --kubeconfig FILE`."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """End programs whose parent was killed: `reaper.py FOLDER` reads process ids, one per line, from stdin.
 
-If the input ends without a line "done", the parent is gone. Then the programs are killed and the folder is removed.
+If the input ends without the line "done", the parent is gone. Then the programs are killed and the folder is removed.
 (A parent-death signal is not sufficient: Linux sends it when the thread that started the programs ends.)
 """
 

@@ -148,6 +148,7 @@ class Operator:
     """The operator's controllers for Windows.
 
     Args:
+        client: an administrator's connection.
         version: the version of Calico that the operator installs.
     """
 
@@ -191,7 +192,7 @@ class Operator:
         self._report("calico-windows", None)
 
     def _first(self) -> str:
-        """Return the first word of error messages; it is in lower case since operator 1.40.8."""
+        """Return "Installation", the first word of error messages; since operator 1.40.8, it is in lower case."""
         modern = tuple(int(part) for part in self._version.split(".")) >= (3, 31, 5)
         return "installation" if modern else "Installation"
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How Calico is installed in a cluster for tests."""
+"""The options for installing Calico in a cluster for tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class CalicoOptions:
-    """How Calico is installed; the defaults are the same as in kubespray 2.31."""
+    """The options for installing Calico; the defaults are the same as in kubespray 2.31."""
 
     install: Literal["kubespray", "operator"] = "kubespray"
     """The method: `kubespray` (manifests in kube-system) or `operator` (the Tigera operator in calico-system)."""
@@ -62,7 +62,9 @@ class CalicoOptions:
         """
         known = {item.name for item in fields(cls)}
         if unknown := entry.keys() - known:
-            raise ValueError(f"unknown Calico options: {', '.join(sorted(unknown))}")
+            raise ValueError(
+                f"expected {', '.join(sorted(known))}, got unknown Calico options: {', '.join(sorted(unknown))}"
+            )
         return cls(**{**cluster, **entry})
 
     @property

@@ -41,8 +41,10 @@ class ClusterApi:
         """Create the API for a store.
 
         Args:
+            store: the store of the cluster's objects.
+            tokens: the issuer of service account tokens.
             version: the Kubernetes version, such as "1.37.1".
-            server: HOST:PORT.
+            server: the server's address as HOST:PORT.
             service_network: the CIDR of service addresses.
         """
         self.store = store

@@ -41,6 +41,7 @@ def valid_bootstrap_token(secret: Object, usage: str) -> dict[str, str] | None:
     """Return the values in a bootstrap token's secret, or None if the token is currently unusable.
 
     Args:
+        secret: the token's secret.
         usage: the intended use, "authentication" or "signing".
     """
     if secret.get("type") != BOOTSTRAP_SECRET or secret["metadata"].get("deletionTimestamp"):
@@ -144,7 +145,7 @@ class Authenticator:
         """Return the user of a request.
 
         Args:
-            certificate: the client's certificate (DER). TLS has verified its signature by the cluster's CA, but not its
+            certificate: the client's certificate (DER). TLS has verified that the cluster's CA signed it, but not its
                 dates. An expired certificate is not a valid credential (k8s.io/apiserver authentication/request/x509).
             authorization: the Authorization header; empty if it is missing.
 

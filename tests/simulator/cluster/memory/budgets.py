@@ -25,7 +25,7 @@ def is_ready(pod: Object) -> bool:
 
 
 def scaled(value: int | str | None, total: int, *, up: bool = True) -> int:
-    """Return a number, or a percentage of `total` rounded up or down."""
+    """Return a number as it is, and a percentage such as "25%" as that share of `total`, rounded up or down."""
     if isinstance(value, str) and value.endswith("%"):
         share = int(value[:-1]) * total / 100
         return math.ceil(share) if up else math.floor(share)
@@ -43,6 +43,7 @@ def budget_status(budget: Object, pods: list[Object], desired_replicas: int) -> 
     """Return the current status of a budget.
 
     Args:
+        budget: the budget.
         pods: the pods to which the budget applies.
         desired_replicas: the sum of the desired replicas of these pods' owners.
     """
@@ -94,6 +95,7 @@ def charge(budgets: list[Object], pod: Object) -> Object | None:
 
     Args:
         budgets: the budgets that apply to the pod.
+        pod: the pod to evict.
 
     Returns:
         The budget's new status, or None if it does not change.

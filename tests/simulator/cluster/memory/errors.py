@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Errors of the Kubernetes API: each is a `Status` object with the code, reason and message of the real server.
 
-Source of the texts: k8s.io/apimachinery/pkg/api/errors/errors.go and pkg/util/validation/field/errors.go.
+Source of the messages: k8s.io/apimachinery/pkg/api/errors/errors.go and pkg/util/validation/field/errors.go.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Cause:
-    """One invalid field: its path, the machine-readable reason and the text."""
+    """One invalid field: its path, the machine-readable reason and the message."""
 
     field: str
     reason: str
@@ -65,7 +65,8 @@ def conflict(plural: str, group: str, name: str, why: str = "") -> ApiErrorRespo
     """Return the error for a change that conflicts with the current object.
 
     Args:
-        why: the reason; by default, the object has changed since the client read it.
+        plural, group, name: the object's resource type, API group and name.
+        why: the reason; by default, that the object has changed since the client read it.
     """
     why = why or "the object has been modified; please apply your changes to the latest version and try again"
     text = f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}'

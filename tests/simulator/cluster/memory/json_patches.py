@@ -37,6 +37,7 @@ def json_patch(target: Any, operations: Any) -> Any:
     """Apply a JSON patch.
 
     Args:
+        target: the document, which is not changed.
         operations: the list of operations.
 
     Returns:

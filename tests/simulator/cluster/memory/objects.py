@@ -51,7 +51,10 @@ class Objects:
         """Create an object.
 
         Args:
+            kind: the object's resource type.
+            namespace: the namespace in the request's path.
             obj: the object from the client, which this method may change.
+            user: the user who sent the request.
             dry: whether to only check the object, without storing it.
 
         Raises:
@@ -134,9 +137,13 @@ class Objects:
         """Change an object atomically.
 
         Args:
+            kind: the object's resource type.
+            namespace, name: the object's namespace and name.
             change: a function that receives a copy of the object, and returns the new object.
+            user: the user who sent the request.
             subresource: with "status", "approval" and so on, only the metadata and the status are written. If it is
                 empty, the status is not written, unless the type has no subresource for it.
+            dry: whether to only check the change, without storing it.
 
         Raises:
             ApiErrorResponse: the object does not exist or has changed in the meantime, or the new object is invalid or
@@ -193,7 +200,11 @@ class Objects:
         """Delete an object, or mark it for deletion if a grace period or a finalizer delays the deletion.
 
         Args:
+            kind: the object's resource type.
+            namespace, name: the object's namespace and name.
             options: DeleteOptions (gracePeriodSeconds, preconditions, propagationPolicy).
+            user: the user who sent the request.
+            dry: whether to only check the deletion, without deleting anything.
 
         Returns:
             The object's last state, and whether it is gone.

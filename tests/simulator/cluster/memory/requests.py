@@ -45,12 +45,12 @@ class ApiRequest:
     user: User
 
     def flag(self, name: str) -> bool:
-        """Return a boolean parameter of the query."""
+        """Return whether a boolean parameter of the query is set to true."""
         return self.query.get(name, "") in ("1", "true", "True")
 
     @property
     def dry_run(self) -> bool:
-        """Whether the request must not store anything."""
+        """Whether the request is a dry run, which must not store anything."""
         return self.query.get("dryRun", "") == "All"
 
     def parse(self) -> Any:

@@ -22,6 +22,7 @@ class Reviews:
 
         Args:
             kind: the kind of review.
+            request: the request, whose body is the review.
         """
         body = request.parse_object()
         spec = body.get("spec") or {}

@@ -111,7 +111,7 @@ def _check(value: object, schema: Object, path: str) -> Iterator[Cause]:
 
 
 def _matches(pattern: str, value: str) -> bool:
-    """Return whether a text matches a Go pattern, in which flags may follow the anchor: `^(?i)(Off|Info)$`."""
+    """Return whether a string matches a Go pattern, in which flags may follow the anchor: `^(?i)(Off|Info)$`."""
     flags = re.IGNORECASE if "(?i)" in pattern else 0
     return re.search(pattern.replace("(?i)", ""), value, flags) is not None
 

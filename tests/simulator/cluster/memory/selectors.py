@@ -31,7 +31,10 @@ def requirement_met(key: str, operator: str, values: list[str], labels: Mapping[
     """Return whether labels match one requirement of a selector or of node affinity.
 
     Args:
+        key: the key of the label that the requirement is about.
         operator: In, NotIn, Exists, DoesNotExist, Gt or Lt.
+        values: the values to compare with the label's value.
+        labels: the labels of the object.
     """
     present, value = key in labels, labels.get(key, "")
     if operator in ("Gt", "Lt"):

@@ -82,6 +82,7 @@ class ObjectStore:
         """Return the objects of a type, sorted by namespace and name; the caller must not change them.
 
         Args:
+            plural: the plural name of the type.
             namespace: the namespace; an empty string selects all namespaces.
         """
         with self.lock:

@@ -41,7 +41,8 @@ def merge_key(field: str, elements: Sequence[Any]) -> str | None:
     """Return the key by which the list in a field is merged, or None if the list is replaced.
 
     Args:
-        elements: the elements of the list. They show which key a list of ports or addresses needs.
+        field: the name of the field.
+        elements: the elements of the list. They determine the key for a list of ports or addresses.
     """
     maps = [one for one in elements if isinstance(one, dict)]
     if not maps or len(maps) != len(elements):
@@ -122,7 +123,7 @@ def _apply_list_directives(result: dict[str, Any], patch: dict[str, Any]) -> Non
 
 
 def _ordered(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
-    """Sort the elements that the patch mentions into the patch's order; all other elements keep their positions."""
+    """Return the elements, with those that the patch mentions in its order; all others keep their positions."""
     key = merge_key(field, order)
     requested = [one.get(key) for one in order] if key else order
     listed = [one for one in elements if (one.get(key) if key else one) in requested]

@@ -60,7 +60,10 @@ def watch_objects(
     An event without a type marks a pause, in which the caller should check whether the client is still connected.
 
     Args:
-        query: resourceVersion, timeoutSeconds, allowWatchBookmarks, sendInitialEvents.
+        store: the store of the cluster's objects.
+        kind: the resource type.
+        selection: the objects to watch.
+        query: the parameters resourceVersion, timeoutSeconds, allowWatchBookmarks, sendInitialEvents.
 
     Raises:
         ApiErrorResponse: the resourceVersion is malformed (400) or too old (410).

@@ -35,6 +35,7 @@ class ApiError(Exception):
     Args:
         status: the HTTP status.
         reason: the reason in the Status object, e.g. `NotFound`.
+        message: the message in the Status object.
     """
 
     def __init__(self, status: int, reason: str, message: str) -> None:
@@ -49,11 +50,15 @@ class KubeconfigError(Exception):
 
 @dataclass(frozen=True)
 class ServerAccess:
-    """Access to an API server: its URL, certificates and a key in PEM, and a token or the path of a token file.
+    """Access to an API server.
 
     Args:
-        ca: the trusted certificates. If it is None, or with `insecure`, the server's certificate is not verified.
-        token_file: a Windows path; the file is read for each request.
+        server: the API server's URL.
+        ca: the trusted certificates in PEM. If it is None, the server's certificate is not verified.
+        certificate, key: the client's certificate and private key in PEM; empty for none.
+        token: the bearer token; empty for none.
+        token_file: the Windows path of a file with the token, which is read for each request; empty for none.
+        insecure: whether to skip the verification of the server's certificate.
     """
 
     server: str
@@ -119,6 +124,7 @@ class Client:
 
     Args:
         machine: the machine whose link, names and token file are used.
+        access: the API server's address and the credentials.
         timeout: the time limit for a response, in seconds.
     """
 

@@ -19,7 +19,7 @@ _KUBELET = r"C:\etc\kubernetes\kubelet.conf"
 
 
 def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
-    """Return the access with an address that works on the node's network.
+    """Return `access` with an API server address that works on the node's network.
 
     A service's address works only after kube-proxy has created the service's load balancer in HNS. The service leads to
     the API server's advertised address, which is not routed in the simulator. Therefore, the address that the kubelet
@@ -44,16 +44,18 @@ def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
 
 
 def _is_service(host: str) -> bool:
-    """Return whether a host is an IPv4 address. Outside of the nodes' 127.0.0.0/8, only services have addresses."""
+    """Return whether a host is an IPv4 address. Outside the nodes' 127.0.0.0/8, only services have addresses."""
     return host.replace(".", "").isdigit()
 
 
 def access_of(machine: Machine, run: Invocation, kubeconfig: str, server: str) -> ServerAccess:
-    """Return the access for a program.
+    """Return a program's access to the API server.
 
     Args:
+        machine: the node.
+        run: the invocation of the program.
         kubeconfig: the path of a kubeconfig; if empty, the pod's service account is used.
-        server: the URL to use instead of the kubeconfig's, or an empty string to keep that.
+        server: the URL to use instead of the kubeconfig's, or an empty string to keep the kubeconfig's.
 
     Raises:
         KubeconfigError: the kubeconfig cannot be used.

@@ -57,7 +57,7 @@ class Boot:
 
 
 def allocate(machine: Machine, container: str, version: str) -> AddressLease:
-    """Assign an address to a container.
+    """Assign an address to a container, and return it with its subnet.
 
     Raises:
         CniError: there is no address space or no free address, or the state file is invalid.

@@ -33,7 +33,7 @@ _MODES = {"bridge": "L2Bridge", "tunnel": "L2Tunnel", "": "L2Tunnel"}
 
 
 def add(call: PluginCall) -> Attachment:
-    """Add a pod to the network.
+    """Add a pod to the network, and return its address and endpoint.
 
     Raises:
         CniError: the plugin fails.
@@ -77,7 +77,7 @@ def endpoint_name(container: str) -> str:
 
 
 def _require_unlocked(machine: Machine) -> None:
-    """Raise CniError while a running process has locked the state (Azure/azure-container-networking#359)."""
+    """Raise CniError if a running process has locked the state (Azure/azure-container-networking#359)."""
     lock = f"{STATE}.lock"
     owner = machine.files.read_text(lock).strip() if machine.files.is_file(lock) else ""
     if owner and any(str(process.id) == owner for process in machine.processes.all()):
@@ -114,7 +114,7 @@ def _network(call: PluginCall, lease: AddressLease, version: str) -> Network:
 
 
 def _has_one_step(version: str) -> bool:
-    """Return whether the plugin creates a network and an endpoint in one step, so their errors have the same prefix."""
+    """Return whether the plugin creates network and endpoint in one step, so errors of both have the same prefix."""
     return contracts.at_least(version, "1.6")
 
 

@@ -29,6 +29,9 @@ def load(machine: Machine, conf_dir: str, bin_dirs: list[str], *, skips_invalid:
     """Return the configuration that a runtime loads.
 
     Args:
+        machine: the node.
+        conf_dir: the folder with the configuration files.
+        bin_dirs: the folders with the plugins.
         skips_invalid: whether the runtime continues with the next file after an invalid one, as cri-dockerd does
             (Mirantis/cri-dockerd network/cni/cni.go). containerd does not.
 

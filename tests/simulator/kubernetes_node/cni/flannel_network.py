@@ -45,7 +45,7 @@ class Log:
         self.lines.append(f"{level}1121 00:00:00.000000    1000 {text}")
 
     def text(self) -> str:
-        """Return the log as one text."""
+        """Return the log as one string."""
         return "".join(f"{line}\n" for line in self.lines)
 
 

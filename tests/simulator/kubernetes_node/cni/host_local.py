@@ -118,6 +118,8 @@ def run(machine: Machine, invocation: Invocation, about: ProgramResult) -> Progr
     """Simulate host-local.exe, which reads a request from standard input.
 
     Args:
+        machine: the node.
+        invocation: the invocation of the program, with the request and its environment variables.
         about: the result if the command is neither ADD nor DEL, or if the call names no container.
     """
     command, container = invocation.variable("CNI_COMMAND"), invocation.variable("CNI_CONTAINERID")

@@ -286,7 +286,11 @@ class ProxyService:
     """kube-proxy as a service program."""
 
     def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
-        """Start kube-proxy as a service. `stderr` is given if kube-log-runner.exe starts it."""
+        """Start kube-proxy as a service. `stderr` is given if kube-log-runner.exe starts it.
+
+        Raises:
+            ServiceError: the configuration is invalid, or --windows-service is missing.
+        """
         version = version_of(machine, service.argv[0])
         try:
             settings = read(machine, service.argv[1:], version)

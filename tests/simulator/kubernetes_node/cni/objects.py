@@ -45,11 +45,13 @@ class PluginCall:
     """A call of one plugin.
 
     Args:
+        machine: the node.
         conf: the plugin's configuration.
         name: the name of the network.
         version: the version of the CNI specification that the configuration names.
         container: the id of the sandbox.
         namespace: the id of the sandbox's network namespace; empty for a Docker container.
+        bin_dirs: the folders with the plugins' executables.
         pod_namespace, pod: the pod's Kubernetes namespace and name.
         ports: the runtime's port mappings: `{"hostPort": 80, "containerPort": 8080, "protocol": "tcp"}`.
     """
@@ -109,7 +111,7 @@ def plugin_path(machine: Machine, name: str, bin_dirs: Sequence[str]) -> str:
 
 
 def attach(call: PluginCall, network: hns.Network, address: str, wiring: hns.Wiring, name: str = "") -> Attachment:
-    """Create a pod's endpoint in HNS.
+    """Create a pod's endpoint in HNS, and return it with its address.
 
     Raises:
         hns.HnsError: HNS refuses the endpoint.

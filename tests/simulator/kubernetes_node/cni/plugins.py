@@ -56,6 +56,8 @@ def add(
     """Add a pod to the network, and return the result of the last plugin.
 
     Args:
+        machine: the node.
+        config: the network configuration.
         sandbox: the id of the pod's sandbox.
         namespace: the id of the sandbox's network namespace; empty for a Docker container.
         pod_namespace, pod: the pod's Kubernetes namespace and name.

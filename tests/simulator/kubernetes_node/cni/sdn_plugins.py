@@ -4,7 +4,7 @@
 
 Source: microsoft/windows-container-networking cni/cni.go, common/core/network.go, network/. They use only HNS's second
 API, so they need containerd. They look for the network by the configuration's name. If it does not exist, they try to
-create it. Since 0.3.2 (pull request 99), they create a network of the type that belongs to the program. Earlier
+create it. Since 0.3.2 (pull request 99), they create a network of the type that the program supports. Earlier
 versions use the program's name as the type, which HNS refuses. Without enableDualStack, the type of an existing network
 is not checked.
 """
@@ -28,7 +28,7 @@ _ACL_PRIORITY = 1000
 
 
 def add(call: PluginCall) -> Attachment:
-    """Add a pod to the network.
+    """Add a pod to the network, and return its address and endpoint.
 
     Raises:
         CniError: the plugin fails.

@@ -196,7 +196,7 @@ def _policies(call: PluginCall) -> list[dict[str, Any]]:
 
 
 def _outbound_nat(policies: list[dict[str, Any]], network: str, api: int) -> list[dict[str, Any]]:
-    """Add a network to the exceptions of the OutBoundNAT policy, or add such a policy.
+    """Return the policies with a network added to the exceptions of the OutBoundNAT policy; add the policy if missing.
 
     The two APIs have different policy formats. The plugin finds no exceptions in a policy in the other API's format,
     so it replaces that policy.
@@ -218,7 +218,7 @@ def _nat(exceptions: list[str], api: int) -> dict[str, Any]:
 
 
 def _provider(policies: list[dict[str, Any]], address: str, api: int) -> list[dict[str, Any]]:
-    """Add the node's address as the provider address, unless the configuration already has one."""
+    """Return the policies with the node's address as the provider address, unless they already contain one."""
     kind = "ProviderAddress" if api == 2 else "PA"
     if not address or any(item.get("Type") == kind for item in policies):
         return policies

@@ -4,9 +4,9 @@
 
 The known keys of a version are the keys in its default configuration (contracts/containerd-default), and a few keys
 that this configuration does not show. Below tables with names that the user chooses (runtimes, registry mirrors), all
-keys are allowed. Messages are from runs of containerd 1.7.35 and 2.4.2, with these differences: the simulator warns of
-unknown keys with every version, although 1.7 ignores them silently; unlike 1.7, it does not warn of version 1; and its
-messages about wrong types lack the names of Go's structs and, in 1.7, the position in the file.
+keys are allowed. Messages are from runs of containerd 1.7.35 and 2.4.2, with these differences: the simulator warns
+about unknown keys with every version, although 1.7 ignores them silently; unlike 1.7, it does not warn about version 1;
+and its messages about wrong types lack the names of Go's structs and, in 1.7, the position in the file.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class ContainerdConfig:
         version: the version number in the file; without a file, the version of the default configuration.
         tables: the defaults, overridden by the file's settings, as `config dump` prints them.
         warnings: the lines that containerd writes to its log.
+        minor: the minor version of containerd, such as `2.4`.
     """
 
     version: int
@@ -91,7 +92,7 @@ class ContainerdConfig:
         return {host: [str(item) for item in about.get("endpoint", [])] for host, about in mirrors.items()}
 
     def credentials(self, host: str) -> str:
-        """Return the `user:password` for a registry, from `registry.configs.HOST.auth` (deprecated but supported)."""
+        """Return the `user:password` from `registry.configs.HOST.auth` (deprecated), or an empty string if not set."""
         about = self._images.get("registry", {}).get("configs", {}).get(host, {}).get("auth", {})
         if about.get("auth"):
             return base64.b64decode(str(about["auth"])).decode()
@@ -302,7 +303,7 @@ def _quoted(text: str) -> str:
 
 
 def dump(tables: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> str:
-    """Return tables as TOML, in the form in which `containerd config dump` prints them."""
+    """Return tables as TOML, formatted as `containerd config dump` prints them."""
     lines: list[str] = []
     inner: list[str] = []
     for key, value in tables.items():

@@ -144,7 +144,7 @@ def _pieces(content: IO[bytes]) -> Iterator[bytes]:
 
 
 def _named(run: CtrRun, documents: Mapping[str, bytes]) -> list[StoredImage]:
-    """Return the images in an archive that are stored under a name.
+    """Return those images in an archive to which the import gives a name.
 
     Raises:
         CtrError: the archive's index is invalid or missing.

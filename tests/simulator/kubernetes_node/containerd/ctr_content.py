@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """ctr content: blobs in the store and in registries.
 
-Source: containerd cmd/ctr/commands/content/{content,fetch}.go. For `content fetch`, ctr itself always downloads. The
-command adds the image's name, but does not unpack the image.
+Source: containerd cmd/ctr/commands/content/{content,fetch}.go. For `content fetch`, ctr always downloads the
+content itself. The command adds the image's name, but does not unpack the image.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def _label(run: CtrRun) -> str:
 
 
 def _delete(run: CtrRun) -> str:
-    """Remove names. A name that does not exist only causes a warning (cmd/ctr/commands/images/images.go)."""
+    """Remove names, and return those removed. A missing name only causes a warning (images/images.go)."""
     message = ""
     for name in run.line.arguments:
         if run.server.store.delete(name, run.namespace, collect=run.line.on("sync")):
@@ -137,7 +137,7 @@ def _delete(run: CtrRun) -> str:
 
 
 def _check(run: CtrRun) -> str:
-    """Print for each image which parts of it exist (cmd/ctr/commands/images/images.go; core/images Check)."""
+    """Return a table of which parts of each image exist (cmd/ctr/commands/images/images.go; core/images Check)."""
     server, rows = run.server, [["REF", "TYPE", "DIGEST", "STATUS", "SIZE", "UNPACKED"]]
     requested = run.line.arguments
     for image in server.store.images(run.namespace):
@@ -160,7 +160,7 @@ def _check(run: CtrRun) -> str:
 
 
 def _inspect(run: CtrRun) -> str:
-    """Print the tree of an image's blobs (cmd/ctr/commands/images/inspect.go, since 2.0).
+    """Return the tree of an image's blobs (cmd/ctr/commands/images/inspect.go, since 2.0).
 
     An index or manifest that is not in the store is marked. Source: containerd pkg/display/manifest_printer.go.
     """
@@ -191,7 +191,7 @@ def _part(descriptor: Mapping[str, Any], prefix: str) -> str:
 
 
 def _prune(run: CtrRun) -> str:
-    """Remove the images that no container uses. ctr requires --all for this (cmd/ctr/commands/images/images.go)."""
+    """Remove the images that no container uses, which requires --all, and return the output (images/images.go)."""
     if not run.line.on("all"):
         raise CtrError("--all must be specified to prune unused images")
     used = {item.image for item in run.server.containers()} if run.namespace == K8S else set()

@@ -63,6 +63,7 @@ class CtrRun:
         transfer service if containerd transfers the image.
 
         Args:
+            reference: the image's name, which contains the registry's host.
             own: whether ctr transfers the image itself in every version, as for `content fetch`.
         """
         line = self.line

@@ -152,6 +152,9 @@ class _ContainerdService:
         """Start containerd as a service.
 
         containerd reports to the service control manager only with --run-service, after it has read its configuration.
+
+        Raises:
+            ServiceError: the configuration is invalid, or --run-service is missing.
         """
         version = version_of(machine, service.argv[0])
         try:

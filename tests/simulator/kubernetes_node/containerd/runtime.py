@@ -32,6 +32,7 @@ class Containerd(CriRuntime):
     """A running containerd.
 
     Args:
+        machine: the machine that it runs on.
         version: the version of its executable.
         config: the configuration with which it was started.
         environment: its environment variables: the machine's and the service's.
@@ -70,12 +71,12 @@ class Containerd(CriRuntime):
 
     @property
     def build(self) -> int:
-        """The Windows build, by which images are selected."""
+        """The machine's Windows build, by which images are selected."""
         return self._machine.windows.build
 
     @property
     def exact(self) -> bool:
-        """Whether images must have exactly this build, as containerd 1.6 requires."""
+        """Whether images must have exactly the machine's Windows build, as containerd 1.6 requires."""
         return not contracts.at_least(self.version, "1.7")
 
     # -- images
@@ -84,6 +85,7 @@ class Containerd(CriRuntime):
         """Pull an image as CRI does, with the mirrors of config_path and the service's proxies.
 
         Args:
+            name: the image's name.
             credentials: the client's `user:password`, from a pull secret or `crictl --creds`; by default, the
                 credentials in containerd's configuration.
 

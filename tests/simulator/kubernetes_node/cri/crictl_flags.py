@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 
 def _spell(text: str) -> dict[str, bool]:
-    """Return for each flag in a text whether it takes a value: `name` is a switch, and `name=` takes a value."""
+    """Return, for each flag in a list, whether it takes a value: `name` is a switch, and `name=` takes a value."""
     return {word.rstrip("="): word.endswith("=") for word in text.split()}
 
 

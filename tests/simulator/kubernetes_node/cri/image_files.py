@@ -27,6 +27,7 @@ def complete(command: ContainerCommand, settings: Mapping[str, Any]) -> Containe
     """Return a command, completed with the program, arguments and folder that the image defines.
 
     Args:
+        command: the command from the pod.
         settings: the object `config` in the image's configuration.
     """
     argv = command.argv
@@ -44,9 +45,11 @@ def settings_of(store: ImageStore, manifest: Mapping[str, Any]) -> Mapping[str, 
 
 
 def mount(machine: Machine, command: ContainerCommand, root: str, scratch: str) -> ContainerCommand:
-    """Copy the image's files for a HostProcess container, and return the command with the copy in its root folder.
+    """Copy the image's files for a HostProcess container, and return the command with the copy mounted at its root.
 
     Args:
+        machine: the node.
+        command: the container's command.
         root: the folder with the image's files.
         scratch: the folder for the copy.
     """

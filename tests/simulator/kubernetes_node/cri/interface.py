@@ -101,7 +101,7 @@ class CriRuntime(ABC):
 
     @abstractmethod
     def pull(self, name: str, credentials: str = "") -> StoredImage:
-        """Pull an image. `credentials` are `user:password`.
+        """Pull an image. `credentials` has the form `user:password`.
 
         Raises:
             PullError: the pull fails.

@@ -44,7 +44,7 @@ class MountedFiles(FileSystem):
         return super()._key(self.host_path(path))
 
     def real(self, path: str) -> Path:
-        """Return the real path for a path in the container."""
+        """Return the path on the host of the simulator for a path in the container."""
         return self._host.real(self.host_path(path))
 
     def host_path(self, path: str) -> str:

@@ -37,7 +37,13 @@ class Sandbox:
     """The sandbox of a pod.
 
     Args:
+        id: its id in CRI.
+        pod, namespace, uid: the pod's name, namespace and UID.
+        address: the pod's address; empty until CNI has assigned one.
         network: the name of the CNI configuration; empty for pods on the host's network.
+        created: the time of its creation.
+        ready: whether CRI lists it as ready.
+        attempt: CRI's number of the attempt to create it, starting at 0.
         netns: the id of its network namespace in HNS.
     """
 
@@ -87,6 +93,8 @@ class Shims:
     """All sandboxes and containers, by id.
 
     Args:
+        sandboxes: the sandboxes.
+        containers: the containers.
         leases: the ids of sandboxes for which containerd has a lease. The lease begins when the creation of the sandbox
             begins (before CRI lists the sandbox), and it ends when the sandbox is removed (containerd
             internal/cri/server/sandbox_run.go).
@@ -100,7 +108,7 @@ class Shims:
     elsewhere: dict[str, list[str]] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Shims:
-        """Return no containers: a machine that starts from a copy of this one's disk runs none."""
+        """Return an empty state: a machine that starts from a copy of this machine's disk runs no containers."""
         return Shims()
 
 
@@ -117,6 +125,8 @@ class ContainerCommand:
         mounts: folders of the host that are visible under other paths.
         host_process: whether the program runs on the host itself. Other containers do nothing until they are stopped.
         rootfs: the folder in which a HostProcess container sees its own files (`C:\hpc`).
+        directory: the working folder; empty for the image's.
+        user: the account that the program runs as.
     """
 
     argv: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Docker: dockerd, docker.exe, and cri-dockerd, which provides CRI for it.
+"""Docker: dockerd, docker.exe, and cri-dockerd, which provides CRI for dockerd.
 
 Start with `dockerd.py`, the running daemon. `program.py` is docker.exe.
 """

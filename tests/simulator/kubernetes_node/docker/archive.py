@@ -24,9 +24,11 @@ _TAR = "application/vnd.oci.image.layer.v1.tar"
 
 
 def save(images: DockerImages, requested: Iterable[tuple[DockerImage, list[str]]], *, layout: bool) -> bytes:
-    """Return an archive of images, each with the tags to save.
+    """Return an archive of images.
 
     Args:
+        images: Docker's images.
+        requested: the images to save, each with its tags.
         layout: whether the archive is also an OCI layout.
     """
     members: dict[str, bytes] = {}

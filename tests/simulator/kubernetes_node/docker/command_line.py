@@ -39,8 +39,12 @@ class DockerRun:
     """One run of docker.exe: its options, its arguments and the daemon.
 
     Attributes:
-        errors: the lines to write to standard error at the end. If there are any, the exit code is 1.
+        machine: the machine that docker.exe runs on.
         invocation: the invocation of docker.exe.
+        server: the dockerd to use.
+        options: the values of each option.
+        arguments: the arguments after the command's name.
+        errors: the lines to write to standard error at the end. If there are any, the exit code is 1.
         configuration: the folder of docker.exe's config.json.
     """
 
@@ -62,7 +66,7 @@ class DockerRun:
         return any(self.options.get(name, ["false"])[-1] != "false" for name in names)
 
     def text(self, *names: str) -> str:
-        """Return an option's last value."""
+        """Return an option's last value, or an empty string if the option was not given."""
         return next((self.options[name][-1] for name in names if name in self.options), "")
 
     def several(self, *names: str) -> list[str]:
@@ -80,7 +84,7 @@ class DockerRun:
         return text if ":" in text or text.startswith("\\") else f"{self.invocation.directory.rstrip(chr(92))}\\{text}"
 
     def each(self, act: Callable[[DockerContainer], None]) -> list[str]:
-        """Apply a function to all named containers, and return the names for which it succeeded."""
+        """Apply a function to each container named on the command line, and return the names for which it succeeded."""
         done: list[str] = []
         for name in self.arguments:
             try:
@@ -117,8 +121,13 @@ def parse(
     """Parse options and arguments as pflag does.
 
     Args:
+        words: the options and arguments.
+        known: the names of the known options, and whether each takes a value.
         anywhere: whether options may follow arguments. Otherwise, everything from the first argument on is returned
             unparsed.
+
+    Returns:
+        The values of each option, and the arguments.
 
     Raises:
         DockerUsageError: the command line is invalid.
@@ -173,7 +182,7 @@ def render(template: str, fields: Mapping[str, object]) -> str:
 
 
 def rows(run: DockerRun, found: Sequence[Mapping[str, object]], head: Sequence[str], keys: Sequence[str]) -> str:
-    """Format a list: only the ids, each entry with a template, or a table."""
+    """Format a list as ids only, with a template for each entry, or as a table."""
     from simulator.kubernetes_node.cri.crictl_views import table
 
     if run.on("q", "quiet"):

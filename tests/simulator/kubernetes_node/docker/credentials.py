@@ -22,7 +22,7 @@ def _key(host: str) -> str:
 
 
 def read(run: DockerRun) -> dict[str, Any]:
-    """Return the client's configuration.
+    """Return the client's configuration, or an empty dict if the file does not exist.
 
     Raises:
         DockerUsageError: the file is invalid.

@@ -47,6 +47,7 @@ class CriDockerd(CriRuntime):
     """A running cri-dockerd.
 
     Args:
+        machine: the machine that it runs on.
         flags: the command line's options.
         own_version: the version of cri-dockerd. CRI reports Docker's version instead.
     """
@@ -121,7 +122,11 @@ class CriDockerd(CriRuntime):
     # -- container images
 
     def pull(self, name: str, credentials: str = "") -> StoredImage:
-        """Pull an image into Docker's store."""
+        """Pull an image into Docker's store.
+
+        Raises:
+            PullError: the pull fails.
+        """
         try:
             pulled = self.docker().pull(oci.parse(name, familiar=True), credentials)
             return self._image(self.docker().images.find(pulled.id))
@@ -140,7 +145,7 @@ class CriDockerd(CriRuntime):
         return StoredImage((found.tags or found.digests or [found.id])[0], found.target)
 
     def image_id(self, image: StoredImage) -> str:
-        """Return an image's id."""
+        """Return an image's id, or an empty string if the image has no manifest for this Windows build."""
         found = self.store.manifest(image, self._machine.windows.build, exact=True)
         return str(found[1]["config"]["digest"]) if found else ""
 

@@ -43,9 +43,13 @@ class DockerContainer:
     """A Docker container.
 
     Args:
+        id, name, image: its id, its name and the name of its image.
         network: the name of its HNS network, `none`, or `container:ID`.
         address: the address if it was set manually (`--ip`); otherwise empty.
         endpoint: the id of its HNS endpoint while it is running.
+        state, exit_code: its state, and the exit code once it has exited.
+        created, started, finished: the times of these events; None for events that have not happened.
+        process: its process; None if it has not been started.
         image_id: the id of its image in the store; empty for a container that a test created without an image.
         program: the program that runs in it.
         labels: the container's labels, in which cri-dockerd stores the names of a pod.
@@ -75,7 +79,7 @@ class DockerState:
     containers: dict[str, DockerContainer] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DockerState:
-        """Return no containers: a machine that starts from a copy of this one's disk has none."""
+        """Return an empty state: a machine that starts from a copy of this machine's disk has no containers."""
         return DockerState()
 
 
@@ -83,6 +87,8 @@ class Dockerd:
     """A running dockerd.
 
     Args:
+        machine: the machine that it runs on.
+        version: the version of Docker.
         config: the configuration with which it was started.
         environment: its environment variables: the machine's and the service's.
 
@@ -121,7 +127,7 @@ class Dockerd:
         store.create_network(NAT, "NAT", str(subnet), str(subnet[1]), type_text="nat")
 
     def transfer(self, credentials: str = "", stop: threading.Event | None = None) -> DockerTransfer:
-        """Return a transfer (a pull or push). `credentials` are `user:password`; `stop` is set when the client ends."""
+        """Return a pull or push. `credentials` has the form `user:password`; `stop` is set when the client ends."""
         return DockerTransfer(self.machine, self.version, self.config, self._environment, credentials, stop)
 
     def pull(self, reference: oci.ImageReference, credentials: str = "", stop: threading.Event | None = None) -> Pulled:
@@ -188,7 +194,8 @@ class Dockerd:
         """Start a container.
 
         Raises:
-            DockerError: the image cannot run on this Windows, the network does not exist, or HNS refuses the endpoint.
+            DockerError: the image cannot run on this version of Windows, the network does not exist, or HNS refuses the
+                endpoint.
         """
         if item.state == "running":
             return

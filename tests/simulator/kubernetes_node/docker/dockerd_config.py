@@ -37,9 +37,13 @@ class DaemonConfig:
         root: the data-root, a Windows path.
         hosts: the addresses to listen on.
         bridge: the network for containers; `none` if dockerd should create no network.
+        fixed_cidr: the subnet of the network `nat`; empty for the default.
         proxies: the values of `http_proxy`, `https_proxy` and `no_proxy` that are configured.
         mirrors: the mirrors of Docker Hub; dockerd supports no mirrors of other registries.
         insecure: hosts (with or without a port) or networks for which TLS is not verified and plain HTTP is allowed.
+        debug: whether debug messages are logged.
+        labels: the daemon's labels.
+        path: the path of daemon.json.
     """
 
     root: str = PROGRAM_DATA

@@ -151,7 +151,11 @@ class _RunningDockerd:
 
 class _DockerdService:
     def start(self, machine: Machine, service: Service) -> RunningService:
-        """Start dockerd as a service."""
+        """Start dockerd as a service.
+
+        Raises:
+            ServiceError: dockerd does not start, or --run-service is missing.
+        """
         version = version_of(machine, service.argv[0])
         try:
             flags = dockerd_config.read_flags(service.argv[1:], version)

@@ -55,11 +55,15 @@ def populate(
     """Create containers on a machine with Docker.
 
     Args:
+        machine: the machine; if Docker is missing, it is installed.
         running: the number of running containers.
         stale: the number of endpoints whose containers were removed.
         stopped: the number of stopped containers with leftover endpoints (moby/moby#47576). The addresses of these
             containers are set manually, so they cannot start until the endpoints are removed.
         network: the network of the containers, which must exist.
+
+    Returns:
+        The endpoints and ids of the created containers.
     """
     server = dockerd.connect(machine) or install(machine)
     store = HnsStore(machine)
@@ -88,7 +92,7 @@ def populate(
 
 
 def _abandon(machine: Machine, item: DockerContainer) -> None:
-    """End a container without notice to dockerd, as happens when the machine loses power."""
+    """End a container without notifying dockerd, as happens when the machine loses power."""
     if item.process:
         machine.processes.kill(item.process)
     item.state, item.endpoint, item.process = "exited", "", None

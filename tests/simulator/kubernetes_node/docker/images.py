@@ -37,6 +37,7 @@ class DockerImage:
         manifest: the image's manifest.
         target: the descriptor of the manifest.
         size: the size of the unpacked image in bytes.
+        created: the time at which the image was created.
     """
 
     id: str
@@ -64,6 +65,7 @@ class DockerImages:
     """The images of one dockerd.
 
     Args:
+        machine: the machine that dockerd runs on.
         root: the data-root.
     """
 

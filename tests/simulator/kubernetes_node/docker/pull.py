@@ -106,6 +106,9 @@ class DockerTransfer:
     """One pull or push by dockerd.
 
     Args:
+        machine: the machine that dockerd runs on.
+        version: the version of Docker.
+        config: dockerd's configuration.
         environment: dockerd's environment variables; the proxies in its configuration take precedence.
         credentials: the `user:password` for the registry from the client's configuration; empty for none.
         stop: an event that is set when the client ends.

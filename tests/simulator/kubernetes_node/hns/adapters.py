@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Adapter:
-    """The state of the faults.
+    """The state of the adapter's faults.
 
     Args:
         owner: the product that uses the adapter; empty if HNS can use it.

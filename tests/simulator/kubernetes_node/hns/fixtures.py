@@ -39,6 +39,7 @@ class Scene:
     """The objects that were created on a machine: the names of networks, and the ids of everything else.
 
     Args:
+        networks: networks, by name.
         running: endpoints of running pods.
         stale: endpoints of pods that are gone.
         creating: endpoints of pods that are being created.
@@ -117,11 +118,17 @@ def populate(
     """Create a CNI plugin's networks on a machine, with pods and leftovers of pods.
 
     Args:
+        machine: the machine.
         scene: `flannel-host-gw`, `flannel-vxlan`, `calico`, `calico-bgp` or `azure` (Docker: `docker/fixtures.py`).
         running, stale, creating, remote: the number of endpoints of each kind.
+        policies, mixed_policies, dangling_policies: the number of policy lists of each kind (see `Scene`).
         stale_policies: the number of stale policy lists; by default, one if there is a stale endpoint.
+        orphans: the number of namespaces with neither an owner nor endpoints.
         isolated: whether pods use Hyper-V isolation, which leaves SharedContainers empty.
         name: the name of the network, such as `vxlan0`; by default, the name that the plugin chooses.
+
+    Returns:
+        The created objects.
 
     Raises:
         KeyError: the scene is unknown.
@@ -196,7 +203,7 @@ class _Builder:
         self.scene.running.append(endpoint.id)
 
     def vanished(self, number: int) -> None:
-        """Create the leftovers of a pod. Three variants alternate, which differ in how much of the pod was removed."""
+        """Create the leftovers of a pod; `number` selects one of three variants, which differ in what was removed."""
         endpoint = self._owned(shims.new_id())
         namespace = self._state.namespaces[endpoint.namespace]
         if number % 3:

@@ -30,15 +30,17 @@ UNTIL = ("restart", "reboot")
 
 @dataclass
 class Hang:
-    """The state of the fault.
+    """The state of the fault `hns_hang`.
 
     Args:
         until: the event that ends the hang (`restart` or `reboot`); empty if HNS does not hang.
         calls: the number of further calls that will hang; None if all calls hang.
         commands: patterns of the cmdlets that hang.
+        stop_fails: whether the service cannot stop while HNS hangs.
         blocked: the number of calls that currently hang.
         ended: the number of hangs that have ended. A call stops waiting when this number has increased since its start.
         broken: the value of `ended` up to which hanging calls fail, because the service that they waited for has ended.
+        lock: the lock that protects these values.
     """
 
     until: str = ""
@@ -51,7 +53,7 @@ class Hang:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Hang:
-        """Return no hang: a machine that starts from a copy of this one's disk does not hang."""
+        """Return an inactive fault: on a machine that starts from a copy of this machine's disk, HNS does not hang."""
         return Hang()
 
     def takes(self, command: str) -> bool:

@@ -34,7 +34,7 @@ class Plan:
     Args:
         plugin: the CNI plugin that creates pods' endpoints.
         config: the name of the CNI configuration.
-        network: the network of the pods.
+        network, kind, subnet, vni: the pods' network: its name, type, subnet and, for an overlay network, VNI.
         external: another network on the same adapter, which is created first.
         host_endpoints: endpoints of the host itself. `Ethernet` is kube-proxy's source address on an overlay network.
         routes: whether the host has routes to pods on other nodes.

@@ -93,7 +93,10 @@ class Network:
     """An HNS network.
 
     Args:
-        kind: NAT, L2Bridge, Overlay, Transparent or L2Tunnel.
+        id, name: its id and name.
+        kind: its type: NAT, L2Bridge, Overlay, Transparent or L2Tunnel.
+        subnet, gateway: its subnet and gateway; empty if it has none.
+        vni: the VNI of an overlay network; 0 for other types.
         adapter: the physical adapter of an external network.
         flags: 8 means not persistent.
         type_text: the type with its creator's spelling, if that differs (Docker: `nat`).
@@ -131,6 +134,9 @@ class Endpoint:
     """An endpoint of a network.
 
     Args:
+        id, name: its id and name.
+        network: the id of its network.
+        address, mac: its IP address and MAC address.
         container: the id of its sandbox or Docker container; empty for endpoints of the host and for remote endpoints.
         namespace: the network namespace that contains it.
         remote: whether it belongs to a pod on another node (kube-proxy creates these for load balancers).
@@ -163,6 +169,8 @@ class Wiring:
 
     Args:
         policies: normalized policies (`hns/policies.py`).
+        gateway: the gateway; if empty, the endpoint uses the gateway of its network.
+        dns: the name servers and the search list.
         api: the version of HNS's API that the plugin uses, 1 or 2.
         mac: the MAC address; empty if HNS chooses it.
     """
@@ -194,6 +202,8 @@ class Namespace:
     """A network namespace.
 
     Args:
+        id: its id.
+        endpoints: the ids of its endpoints.
         containers: the ids of its containers, of which HNS shows 12 digits.
         default: whether it is the host's own namespace.
         compartment: its network compartment; 0 if it has none, which is the case for namespaces left from before a
@@ -217,17 +227,17 @@ class HnsState:
     namespaces: dict[str, Namespace] = field(default_factory=dict)
 
     def restarted(self) -> None:
-        """Apply a service restart: only persistent networks stay. Pods' objects vanish (projectcalico/calico#5164)."""
+        """Apply the effects of a service restart: only persistent networks remain (projectcalico/calico#5164)."""
         self.endpoints.clear()
         self.policies.clear()
         self._leave_default()
         self._forget_fleeting()
 
     def rebooted(self, *, keep_endpoints: bool) -> None:
-        """Apply a reboot: compartments, containers and non-persistent networks are lost; the rest is restored.
+        """Apply the effects of a reboot: compartments, containers and non-persistent networks are lost.
 
-        With `keep_endpoints`, endpoints survive, as moby/moby#47576 reports for reboots after updates. According to
-        Google's k8s-node-setup.psm1, endpoints vanish.
+        Everything else is restored. With `keep_endpoints`, endpoints survive, as moby/moby#47576 reports for reboots
+        after updates. According to Google's k8s-node-setup.psm1, endpoints vanish.
         """
         self._forget_fleeting()
         if not keep_endpoints:

@@ -74,7 +74,7 @@ def note_creation(machine: Machine, network: Network) -> None:
 
 
 def restarted(machine: Machine, owners: set[str]) -> None:
-    """Release the pools whose owner no longer exists, when the service or the machine restarts."""
+    """Release the pools whose owners no longer exist after a restart of the service or the machine."""
     ranges = machine.part(PortRanges)
     ranges.reserved = {owner: pool for owner, pool in ranges.reserved.items() if owner in owners}
 

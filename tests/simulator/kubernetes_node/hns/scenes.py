@@ -30,7 +30,7 @@ def set_scene(machine: Machine, fault: Mapping[str, object]) -> None:
         ValueError: the scene is invalid. The message contains the reason.
     """
     if machine.services.get("hns") is None:
-        raise ValueError("HNS does not exist: install the feature Containers on the node")
+        raise ValueError("HNS is not installed: install the Windows feature Containers on the node")
     given = {name: value for name, value in fault.items() if name not in ("kind", "machine", "scene")}
     if "network" in fault:
         _network(machine, given)

@@ -204,7 +204,7 @@ class HnsStore:
         return endpoint
 
     def _require_address(self, network: Network, address: str, api: int) -> None:
-        """Raise HnsError if an address is outside the network's subnet, or if endpoints cannot have it."""
+        """Raise HnsError if an address is outside the network's subnet, or if it is reserved."""
         if not network.subnet:
             return
         subnet = ipaddress.ip_network(network.subnet)
@@ -267,7 +267,7 @@ class HnsStore:
         """Remove a namespace.
 
         Raises:
-            HnsError: the namespace does not exist, belongs to the host or has a running container
+            HnsError: the namespace does not exist, belongs to the host, or has a running container
                 (microsoft/Windows-Containers#485), or HNS does not respond.
         """
         self.require()

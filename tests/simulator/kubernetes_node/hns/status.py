@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HNS on the status page, and faults: pods that vanish without notice to HNS, and objects that cannot be removed.
+"""HNS on the status page, and faults: pods that vanish without HNS being notified, and objects that cannot be removed.
 
 {"kind": "pods_vanish", "count": 2}      removes the sandboxes and containers of this many pods (default: all), but not
                                          their endpoints, as if containerd had been killed and had lost its state
@@ -100,7 +100,7 @@ def refuse(machine: Machine, fault: Mapping[str, object]) -> None:
 
 
 def lose_pods(machine: Machine, fault: Mapping[str, object]) -> None:
-    """Remove pods without notice to HNS or CNI.
+    """Remove pods without notifying HNS or CNI.
 
     Raises:
         ValueError: `count` is not 0 or a positive number.

@@ -36,6 +36,7 @@ class Views:
     """One machine's objects as the cmdlets print them.
 
     Args:
+        machine: the machine.
         networks: all networks, to look up the network of an endpoint.
         endpoints: all endpoints, to count those of a network.
     """

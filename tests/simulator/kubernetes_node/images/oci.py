@@ -54,8 +54,8 @@ def parse(name: str, *, familiar: bool = False) -> ImageReference:
     """Parse the name of an image.
 
     Args:
-        name: the name with host and tag. With `familiar`, Docker's short forms such as `nginx` are also valid, as in
-            CRI.
+        name: the name with host and tag.
+        familiar: whether Docker's short forms such as `nginx` are also valid, as in CRI.
 
     Raises:
         ReferenceFormatError: the name is invalid.

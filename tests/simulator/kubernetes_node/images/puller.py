@@ -272,6 +272,11 @@ def pull(
     """Pull an image: its index, the manifest for the build, configuration and layers; then unpack it.
 
     Args:
+        store: the store to which the image is downloaded.
+        puller: the pull, which sends the requests.
+        places: the endpoints to try, in this order.
+        reference: the image's name.
+        options: the options of the pull.
         alive: a function that is called before each write. It raises an exception if the process must end.
 
     Returns:

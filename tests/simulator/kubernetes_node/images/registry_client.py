@@ -90,7 +90,7 @@ class RegistryResponse:
 
 
 def registry_errors(answer: RegistryResponse) -> str:
-    """Read a failed response, and return its registry errors as containerd prints them (docker/errcode.go)."""
+    """Return a failed response's registry errors as containerd prints them, or an empty string (docker/errcode.go)."""
     try:
         data = answer.read()
         found = json.loads(data)["errors"]
@@ -155,7 +155,7 @@ class RegistryClient:
         Args:
             place: the registry.
             method: GET, HEAD, POST or PUT.
-            path: the path below the registry's API root (`/v2`) with its query, or an absolute path, or a whole URL.
+            path: the path below the registry's API root (`/v2`) with its query, or an absolute path, or a complete URL.
             last: whether this is the last host to try.
             offset: the first byte of the body to request.
             body: the content to send.
@@ -206,7 +206,7 @@ class RegistryClient:
     # -- authentication
 
     def _answer_challenge(self, place: RegistryEndpoint, url: str, answer: RegistryResponse) -> bool:
-        """Get the credentials that a 401 response requests. Return False if they are not available.
+        """Get the credentials that a 401 response demands. Return False if they are not available.
 
         Raises:
             PullError: the token cannot be obtained.
@@ -335,7 +335,7 @@ class RegistryClient:
         return Stream(connection, stream.limits)
 
     def _proxy(self, scheme: str, host: str) -> str:
-        """Return the proxy for a host according to the rules of Go's ProxyFromEnvironment."""
+        """Return the proxy for a host by the rules of Go's ProxyFromEnvironment, or an empty string if none applies."""
         proxy = self._environment.get(f"{scheme}_proxy", "")
         if not proxy or host == "localhost" or host.startswith("127."):
             return ""

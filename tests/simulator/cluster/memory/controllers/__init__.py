@@ -33,6 +33,8 @@ def all_controllers(
     """Return all controllers of a cluster.
 
     Args:
+        objects: the access to the cluster's objects.
+        authority: the cluster's certificate authority.
         tokens: the issuer of service account tokens.
         options: the cluster's options.
     """

@@ -17,7 +17,7 @@ _PREFIX = "jws-kubeconfig-"
 
 
 def detached_signature(content: str, token_id: str, token_secret: str) -> str:
-    """Return a text's detached signature (JWS, HS256), as k8s.io/cluster-bootstrap/token/jws computes it.
+    """Sign a string with a detached signature (JWS, HS256), as k8s.io/cluster-bootstrap/token/jws does.
 
     Returns:
         The header, an empty part and the signature, joined by dots.

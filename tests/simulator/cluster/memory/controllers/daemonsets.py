@@ -173,7 +173,7 @@ def _added_tolerations(spec: Object) -> list[Object]:
 
 
 def _node_of(pod: Object) -> str:
-    """Return the name of the node on which a DaemonSet's pod runs or will run."""
+    """Return the name of the node on which a DaemonSet's pod runs or will run, or an empty string if it has none."""
     if name := pod["spec"].get("nodeName"):
         return str(name)
     affinity = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(

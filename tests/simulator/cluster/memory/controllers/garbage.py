@@ -23,7 +23,7 @@ class PodGarbageCollector:
         self._missing_since: dict[str, float] = {}
 
     def sync(self) -> None:
-        """Delete the pods whose node has been missing for some seconds (`_ORPHAN_SECONDS`)."""
+        """Delete the pods whose node has been missing for `_ORPHAN_SECONDS` seconds."""
         store = self._objects.store
         nodes = {one["metadata"]["name"] for one in store.peek_all("nodes")}
         pods = store.peek_all("pods")

@@ -66,6 +66,7 @@ class NodeLifecycleController:
         """Create the controller.
 
         Args:
+            objects: the access to the cluster's objects.
             grace: the seconds without a heartbeat after which a node is Unknown.
         """
         self._objects = objects

@@ -35,6 +35,8 @@ class SigningController:
         """Create the controller.
 
         Args:
+            objects: the access to the cluster's objects.
+            authority: the cluster's certificate authority.
             seconds: the validity period of certificates whose request does not specify one.
         """
         self._seconds = seconds

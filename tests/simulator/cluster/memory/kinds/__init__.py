@@ -80,6 +80,7 @@ def validate(kind: ResourceType, obj: Object, old: Object | None) -> list[Cause]
     """Validate an object.
 
     Args:
+        kind: the object's resource type.
         obj: the object with its defaults.
         old: the object before the change; None if it is new.
 

@@ -33,7 +33,7 @@ def default_secret(obj: Object) -> None:
 
 
 def validate_secret(obj: Object, old: Object | None) -> list[Cause]:
-    """Check that a secret's type, and the data of an immutable secret, do not change, and that the data is base64."""
+    """Return the errors of a secret: its type or immutable data has changed, or its data is not valid base64."""
     causes = []
     if old is not None and obj["type"] != old["type"]:
         causes.append(wrong("type", obj["type"], "field is immutable"))
@@ -93,7 +93,7 @@ def _free_address(context: Context) -> str:
 
 
 def validate_service(obj: Object, old: Object | None) -> list[Cause]:
-    """Check that a service has ports if it needs them, and that its address does not change."""
+    """Return the errors of a service: it lacks the ports that it needs, or its address has changed."""
     spec = obj["spec"]
     if old is not None and old["spec"].get("clusterIP") and spec.get("clusterIP") != old["spec"]["clusterIP"]:
         return [wrong("spec.clusterIPs[0]", spec.get("clusterIP", ""), "may not change once set")]
@@ -113,7 +113,7 @@ def create_signing_request(context: Context, obj: Object) -> None:
 
 
 def validate_signing_request(obj: Object, old: Object | None) -> list[Cause]:
-    """Check the spec of a new signing request, and that the spec of an existing request is not changed."""
+    """Return the errors in the spec of a new signing request, or an error if an existing request's spec has changed."""
     spec, causes = obj["spec"], []
     if old is not None:
         return [] if spec == old["spec"] else [wrong("spec", "", "field is immutable")]

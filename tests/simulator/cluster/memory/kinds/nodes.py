@@ -33,6 +33,7 @@ def restrict(context: Context, verb: str, plural: str, obj: Object, old: Object 
     """Check whether a kubelet is allowed to write an object; other users are not checked.
 
     Args:
+        context: the cluster and the user who sent the request.
         verb: create, update or delete.
         plural: the resource's plural name.
         obj: the new object (for delete: the object to delete).

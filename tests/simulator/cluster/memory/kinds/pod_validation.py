@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Validation of pod specs, as far as it matters for manifests for Windows nodes.
 
-Source of the texts and rules: k8s.io/kubernetes/pkg/apis/core/validation/validation.go.
+Source of the messages and rules: k8s.io/kubernetes/pkg/apis/core/validation/validation.go.
 """
 
 from __future__ import annotations

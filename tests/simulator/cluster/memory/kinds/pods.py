@@ -105,7 +105,7 @@ def _quality_of_service(spec: Object) -> str:
 
 
 def validate_pod(obj: Object, old: Object | None) -> list[Cause]:
-    """Validate a new pod, or check that an update changes only the few mutable fields of an existing pod."""
+    """Return the errors of a new pod, or an error if an update changes more than the few mutable fields."""
     if old is None:
         return validate_pod_spec(obj["spec"])
     if _frozen(obj["spec"]) != _frozen(old["spec"]):
@@ -121,7 +121,7 @@ def _frozen(spec: Object) -> Object:
 
 
 def check_pod_of_node(node: str, obj: Object) -> ApiErrorResponse | None:
-    """Return an error unless a pod is a mirror pod of the node: a kubelet may create no others (NodeRestriction)."""
+    """Return an error unless a pod is a mirror pod of the node: kubelets may create only these (NodeRestriction)."""
     name = obj["metadata"].get("name", "")
     if "kubernetes.io/config.mirror" not in obj["metadata"].get("annotations", {}):
         text = 'pod does not have "kubernetes.io/config.mirror" annotation'

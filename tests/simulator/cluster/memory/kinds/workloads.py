@@ -38,7 +38,7 @@ def create_workload(plural: str, obj: Object) -> None:
 
 
 def validate_workload(plural: str, obj: Object, old: Object | None) -> list[Cause]:
-    """Validate the selector, strategy and pod template of a workload."""
+    """Validate the selector, strategy and pod template of a workload, and return the errors."""
     spec, causes = obj["spec"], []
     selector, template = spec.get("selector"), spec["template"]
     labels = template.get("metadata", {}).get("labels") or {}
@@ -59,7 +59,7 @@ def validate_workload(plural: str, obj: Object, old: Object | None) -> list[Caus
 
 
 def validate_budget(obj: Object, old: Object | None) -> list[Cause]:
-    """Validate a PodDisruptionBudget."""
+    """Validate a PodDisruptionBudget, and return the errors."""
     spec = obj.get("spec", {})
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         text = "minAvailable and maxUnavailable cannot be both set"

@@ -27,6 +27,7 @@ def detect(machine: Machine, method: str, node: Mapping[str, Any]) -> str:
     """Return the node's address with its prefix length (`10.0.0.5/24`).
 
     Args:
+        machine: the node's machine.
         method: the value of IP_AUTODETECTION_METHOD.
         node: the Kubernetes node.
 

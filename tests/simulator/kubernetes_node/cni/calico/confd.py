@@ -115,7 +115,7 @@ def _peer(kind: str, address: str, asn: int) -> tuple[str, str, int]:
 
 
 def _of_object(spec: dict[str, Any], name: str, own: str) -> list[tuple[str, str, int]]:
-    """Return the peer in a BGPPeer as a list; it is empty if the BGPPeer is neither global nor for this node."""
+    """Return a list with the BGPPeer's peer; the list is empty if the BGPPeer is neither global nor for this node."""
     address = str(spec.get("peerIP") or "").partition(":")[0]
     if not address or address == own or spec.get("nodeSelector") or spec.get("node", name) != name:
         return []

@@ -27,10 +27,11 @@ _KINDS = {
 
 
 class DatastoreError(Exception):
-    """A request that failed. The text is libcalico-go's message.
+    """A request that failed.
 
     Args:
-        kind: `missing`, `exists`, `conflict`, `unauthorized` or `other`.
+        kind: the kind of failure: `missing`, `exists`, `conflict`, `unauthorized` or `other`.
+        message: libcalico-go's message.
     """
 
     def __init__(self, kind: str, message: str) -> None:
@@ -71,7 +72,11 @@ class Datastore:
         """Send a request, and return the response's object.
 
         Args:
+            method: the HTTP method.
+            path: the path of the object or collection.
             what: the object's name in messages.
+            body: the object or patch to send.
+            media: the media type of the body.
 
         Raises:
             DatastoreError: the request failed.

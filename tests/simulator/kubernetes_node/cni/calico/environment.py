@@ -43,6 +43,8 @@ class Output:
     """The output of one program. If the invocation has an `emit` function, each line is passed to it immediately.
 
     Args:
+        machine: the machine that the program runs on.
+        run: the invocation of the program.
         name: the program's name in the machine's status.
     """
 
@@ -84,7 +86,7 @@ def host_path(run: Invocation, path: str) -> str:
 
 
 def in_cluster(machine: Machine, run: Invocation) -> ServerAccess:
-    """Return the access to the API server with the pod's service account (winutils.GetInClusterConfig).
+    """Return the pod's access to the API server with its service account (winutils.GetInClusterConfig).
 
     Raises:
         KubeconfigError: a variable or the token is missing.

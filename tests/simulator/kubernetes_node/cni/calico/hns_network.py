@@ -32,8 +32,14 @@ def ensure(machine: Machine, mode: str, block: ipaddress.IPv4Network, vni: int, 
     """Create the network and the node's endpoint. Replace an existing network or endpoint that does not match.
 
     Args:
+        machine: the node's machine.
         mode: `vxlan` for an overlay network; any other value for an L2Bridge.
+        block: the node's block of pod addresses.
         vni: the VNI of the configuration; 0 for the default.
+        log: a function that writes a message of a given level to the caller's log.
+
+    Returns:
+        The network.
 
     Raises:
         CalicoError: HNS refuses the network or the endpoint, the VNI is too small, or the node has no management

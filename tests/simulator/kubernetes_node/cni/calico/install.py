@@ -182,7 +182,7 @@ def _quoted(text: str) -> list[str]:
 
 
 def _filled(machine: Machine, run: Invocation, text: str) -> str:
-    """Replace the known placeholders in a text. Raise CalicoError for VXLAN without calico-ipam."""
+    """Return a string with the known placeholders replaced. Raise CalicoError for VXLAN without calico-ipam."""
     services = _quoted(run.variable("KUBERNETES_SERVICE_CIDRS") or "10.96.0.10")
     kind = run.variable("ROUTE_TYPE") or "SDNROUTE"
     routes = [

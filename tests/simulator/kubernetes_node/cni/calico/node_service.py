@@ -114,7 +114,7 @@ class _NodeService:
             left -= 5
 
     def _make_external(self) -> None:
-        """Create the network `External`, and thereby the virtual switch, unless a network with this name exists."""
+        """Create the network `External`, which also creates the virtual switch, unless this network exists."""
         machine, output = self._machine, self._output
         output.write("Start creating vSwitch. Note: Connection may get lost for RDP, please reconnect...")
         store = hns.store(machine)
@@ -171,7 +171,7 @@ class _NodeService:
 
 
 def _kubelet(machine: Machine) -> int:
-    """Return the id of the process kubelet.exe, else that of the service kubelet, or 0 if neither is running."""
+    """Return the process id of kubelet.exe, else of the kubelet service, or 0 if neither is running."""
     found = next((item.id for item in machine.processes.all() if item.name.casefold() == "kubelet.exe"), 0)
     service = machine.services.get("kubelet")
     return found or (service.process_id if service and service.state == "Running" else 0)

@@ -38,7 +38,7 @@ _DENY = {
 
 
 def add(call: PluginCall) -> Attachment:
-    """Add a pod to the network.
+    """Add a pod to the network, and return its address and endpoint.
 
     Raises:
         CniError: the plugin fails.

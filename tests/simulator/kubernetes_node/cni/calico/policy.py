@@ -48,6 +48,8 @@ def rules_of(cluster: PolicyObjects, pod: Object, hosts: Sequence[str], *, host_
     """Return the rules for a pod's endpoint.
 
     Args:
+        cluster: the cluster's pods, namespaces and network policies.
+        pod: the pod.
         hosts: the addresses of the node, which may always reach its pods.
         host_priority: the priority of the rules for Windows' own firewall.
     """

@@ -39,7 +39,7 @@ class CalicoRelease:
 
     @property
     def windows(self) -> Mapping[str, str]:
-        """The Windows versions that have images: the build's key by tag suffix."""
+        """The Windows versions that have images, by the suffix of the image tag (`ltsc2022`: `2022`)."""
         found: Mapping[str, Any] = {}
         for first, versions in _data()["windows"].items():
             if numbers(self.version)[:2] >= numbers(first):

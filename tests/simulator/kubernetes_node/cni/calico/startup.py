@@ -31,6 +31,9 @@ class Startup:
     """One run of `calico-node.exe -startup`.
 
     Args:
+        machine: the machine that the program runs on.
+        run: the invocation of the program.
+        output: the program's output.
         complete: whether to report the condition NetworkUnavailable at the end (`-complete-startup`).
     """
 
