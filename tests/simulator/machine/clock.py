@@ -40,7 +40,7 @@ def leave_time_to_us(context: ssl.SSLContext) -> None:
 
 
 def of_peer(connection: ssl.SSLSocket) -> x509.Certificate | None:
-    """Return the certificate that the server presented; None if it presented none."""
+    """Return the certificate that the server presented, or None if it presented none."""
     der = connection.getpeercert(binary_form=True)
     return x509.load_der_x509_certificate(der) if der else None
 

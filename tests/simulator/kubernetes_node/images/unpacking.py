@@ -18,7 +18,7 @@ from simulator.machine.executables import HEAD_SIZE, identify
 from simulator.machine.files import FileSystem
 
 REST = "layers.vhdx"
-"""The file whose size represents everything that is not unpacked."""
+"""The name of the file whose size represents everything that is not unpacked."""
 SIZE = "simulated-windows/unpacked-size"
 
 

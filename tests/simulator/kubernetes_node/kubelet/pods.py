@@ -72,7 +72,7 @@ class Pods:
 
     Args:
         name: the name of the node.
-        scale: real seconds per second of a back-off or of a probe's interval.
+        scale: real seconds per simulated second of a back-off or of a probe's interval.
     """
 
     def __init__(self, machine: Machine, client: Client, settings: KubeletSettings, name: str, scale: float) -> None:

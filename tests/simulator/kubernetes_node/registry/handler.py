@@ -114,7 +114,7 @@ class RegistryHandler(BaseHTTPRequestHandler):
         return False
 
     def _admitted(self) -> bool:
-        """Return whether the client is authorized. If not, an error response was sent."""
+        """Return whether the client is authorized. If it is not, send an error response."""
         owner = self.owner
         basic = "Basic " + base64.b64encode(owner.user.encode()).decode()
         expected = basic if owner.auth == "basic" else f"Bearer {_TOKEN}"

@@ -80,7 +80,7 @@ class Evaluator:
             emit(value)
 
     def raw(self, node: SyntaxNode) -> object:
-        """Return the value of an expression; EMPTY if it is a command or a method call that returned nothing."""
+        """Return the value of an expression, or EMPTY if it is a command or a method call that returned nothing."""
         if isinstance(node, Literal):
             return node.value
         if isinstance(node, VariableExpression):
