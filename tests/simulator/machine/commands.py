@@ -136,7 +136,7 @@ class CmdletOutput:
 
 
 def not_found(name: str) -> CmdletError:
-    """Return the error of a command that does not exist."""
+    """Return the error for a command that does not exist."""
     error = CmdletError(
         "ObjectNotFound",
         "CommandNotFoundException",

@@ -53,7 +53,7 @@ class MachineHost:
         self.machine.network.attach(ports)
 
     def accounts(self) -> Mapping[str, LogonAccount]:
-        """Return the administrator's account, even if disabled, by its name, or an empty mapping if it does not exist."""
+        """Return the administrator's account by name, even if disabled, or an empty mapping if it does not exist."""
         settings = self.machine.settings
         expired = self.machine.part(faults.Accounts).expired
         account = accounts.find(self.machine, settings.user, "User")

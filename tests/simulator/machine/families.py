@@ -7,7 +7,7 @@ A family is a module with any of these constants (see ../README.md):
     CMDLETS: Mapping[str, Cmdlet]
     PROGRAMS: Mapping[str, Program]       # a key that ends in .exe is a file of every fresh machine (`baseline.PLACES`)
     SERVICES: Mapping[str, ServiceProgram] # by program, or by `program:service name` (`svchost:hns`)
-    CONTRACTS: Iterable[Contract]         # contracts of cmdlets that are missing in ../contracts
+    CONTRACTS: Iterable[Contract]         # contracts of cmdlets that are missing from ../contracts
     STATUS: Mapping[str, Callable[[Machine], object]]  # additional keys of GET /simulator/status
     STATUS_FOLDERS: Iterable[str]         # folders whose files GET /simulator/status lists
     BASELINE: Callable[[Machine], None]   # adds its files, registry values and services to a new machine

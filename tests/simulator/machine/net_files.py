@@ -60,7 +60,7 @@ def too_long() -> CmdletError:
 
 @contextmanager
 def as_exceptions(path: str) -> Iterator[None]:
-    """Convert exceptions of the machine's file system into exceptions of .NET."""
+    """Convert exceptions of the machine's file system into .NET exceptions."""
     try:
         yield
     except DiskFullError as error:

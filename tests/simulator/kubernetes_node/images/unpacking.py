@@ -27,7 +27,7 @@ def unpack(files: FileSystem, folder: str, layers: Sequence[tuple[Mapping[str, A
 
     Args:
         folder: the folder for the snapshot, which must not exist.
-        layers: the descriptor of each layer, and the file of its blob.
+        layers: for each layer, its descriptor and the path of its blob.
 
     Raises:
         ValueError: a layer is missing, or is not an archive.

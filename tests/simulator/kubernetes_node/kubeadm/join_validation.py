@@ -132,7 +132,7 @@ def host_port_problem(endpoint: str) -> str:
 
 
 def _kubeconfig_path(file: str, is_file: Callable[[str], bool]) -> list[str]:
-    """Check a path, which kubeadm parses as a URL with the drive as scheme (ValidateDiscoveryKubeConfigPath)."""
+    """Return the errors for a path. kubeadm parses the drive as a URL scheme (ValidateDiscoveryKubeConfigPath)."""
     path = "discovery.file.kubeConfigPath"
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", file)
     if scheme and scheme[1].lower() != "https":

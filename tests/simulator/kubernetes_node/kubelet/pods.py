@@ -26,7 +26,7 @@ from simulator.kubernetes_node.programs.flags import duration
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_FIRST_DELAY = 10.0  # kubelet's first back-off, which doubles each time, in seconds of the node's time
+_FIRST_DELAY = 10.0  # kubelet's first back-off, which doubles each time, in simulated seconds
 _LONGEST_PULL_DELAY = 300.0
 
 

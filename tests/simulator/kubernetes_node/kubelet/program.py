@@ -239,7 +239,7 @@ class KubeletService:
             stderr(klog("E", _failed(error)))
             raise ServiceError(1053, _failed(error)) from error
         if not settings.flags.on("windows-service"):
-            raise ServiceError(1053, "kubelet runs as a console program without --windows-service")
+            raise ServiceError(1053, "kubelet runs as a console program, because the flag --windows-service is missing")
         return _RunningKubelet(machine, settings, stderr)
 
 

@@ -135,8 +135,8 @@ class TextScanner:
 def _number(digits: str, suffix: str, size: str) -> int | float:
     """Return the value of a literal.
 
-    It is an Int32 if it fits and does not have the suffix `l`, otherwise an Int64; or a Double if the literal has a
-    decimal point or an exponent.
+    It is a Double if the literal has a decimal point or an exponent. Otherwise, it is an Int64 if the literal has the
+    suffix `l` or does not fit into an Int32, and else an Int32.
     """
     lower = digits.casefold()
     if suffix == "d" or (suffix and size):
