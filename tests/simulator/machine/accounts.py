@@ -49,7 +49,7 @@ class Account:
     """A local user or group.
 
     Args:
-        key: the SID, with `@` in place of the machine's own part.
+        key: the SID, with `@` in place of the machine's part.
         members: the keys of a group's members.
         password: a password that was set after the first boot; empty while the account has its initial password.
     """

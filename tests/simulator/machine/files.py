@@ -101,7 +101,7 @@ class FileSystem:
         return below(self._root / normal[0].lower(), names)
 
     def followed(self, path: str) -> str:
-        """Return the path that results when all links on a path are followed, in normal form and in lower case."""
+        """Return a path with all links on it resolved, in normal form and in lower case."""
         target = link_target(self._root, self.real(path))
         return self._key(self.windows(self._root / target) if target and target.parts else path)
 
@@ -189,7 +189,7 @@ class FileSystem:
     def delete(self, path: str) -> None:
         """Delete a file, or a folder with its contents. Raise FileNotFoundError or AccessDeniedError if this fails.
 
-        If the acting user may not delete some of the contents, everything else is deleted first.
+        If the acting user may not delete some of the contents, delete everything else, and then raise AccessDeniedError.
         """
         real = self.real(path)
         if not real.exists() and not real.is_symlink():

@@ -42,7 +42,7 @@ class PSObject:
     text: str | None = None
 
     def find(self, name: str) -> str | None:
-        """Return a property's name with its own capitalization, or None if the property does not exist."""
+        """Return a property's name with its original capitalization, or None if the property does not exist."""
         if name in self.properties:
             return name
         requested = name.casefold()

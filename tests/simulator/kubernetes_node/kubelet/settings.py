@@ -149,7 +149,7 @@ class KubeletSettings:
 
     @property
     def heartbeat(self) -> float:
-        """The seconds between two status updates."""
+        """The number of seconds between two status updates."""
         return seconds(str(self.document.get("nodeStatusUpdateFrequency") or ""), 0.0) or 10.0
 
     @property

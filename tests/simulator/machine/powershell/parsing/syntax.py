@@ -125,7 +125,7 @@ def _constants(node: SyntaxNode) -> list[object]:
 
 @dataclass(frozen=True)
 class FunctionParameter(SyntaxNode):
-    """A parameter of a function: name with its own capitalization, type, default and attributes."""
+    """A parameter of a function: name with its original capitalization, type, default and attributes."""
 
     name: str
     type: str = ""
