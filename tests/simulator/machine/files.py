@@ -189,7 +189,7 @@ class FileSystem:
     def delete(self, path: str) -> None:
         """Delete a file, or a folder with its contents. Raise FileNotFoundError or AccessDeniedError if this fails.
 
-        If the acting user may not delete some of the contents, delete everything else, and then raise AccessDeniedError.
+        If the acting user may not delete some of the contents, delete everything else and then raise AccessDeniedError.
         """
         real = self.real(path)
         if not real.exists() and not real.is_symlink():

@@ -95,7 +95,7 @@ class RegistryHandler(BaseHTTPRequestHandler):
         return self.owner.faults.take(self.command, f"/{namespace}{parts.path}" if namespace else parts.path)
 
     def _refuse(self, fault: ArtifactFault) -> bool:
-        """Apply a fault that replaces the response. Return False if the caller must send the content, perhaps damaged."""
+        """Apply a fault that replaces the response. Return False if the caller must still send (damaged) content."""
         if fault.kind == "silence":
             time.sleep(fault.seconds)
         elif fault.kind == "status":
