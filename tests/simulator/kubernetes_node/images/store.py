@@ -196,7 +196,7 @@ class ImageStore:
         return StoredImage(name, **about) if about else None
 
     def put(self, image: StoredImage, namespace: str = K8S) -> None:
-        """Store an image's record (target, labels, creation time) under its name; replace an existing record."""
+        """Store an image's record (target, labels, creation time) under its name, and replace an existing record."""
         with self._lock:
             data = self._load()
             created = image.created or datetime.now(UTC).isoformat(timespec="seconds")

@@ -80,7 +80,7 @@ def join(
 ) -> ProgramResult | None:
     """Run `kubeadm join`.
 
-    Returns None if it cannot run here, because another program uses the port for the kubelet's health check.
+    Return None if it cannot run here because another program uses the port for the kubelet's health check.
 
     Args:
         arguments: the arguments of the join, without --config.

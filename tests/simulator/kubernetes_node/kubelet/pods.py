@@ -99,7 +99,7 @@ class Pods:
         return busy
 
     def _sweep(self, runtime: CriRuntime, present: set[str]) -> None:
-        """Remove everything that belongs to pods that are no longer in the API server."""
+        """Remove everything that belongs to pods that no longer exist in the API server."""
         for sandbox in runtime.sandboxes():
             if sandbox.uid not in present and _removed(runtime, sandbox):
                 pod_volumes.remove(self._machine, self._settings.root_dir, sandbox.uid)

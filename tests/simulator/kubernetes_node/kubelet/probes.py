@@ -55,7 +55,7 @@ class Probes:
         """Run the probes that are due.
 
         Args:
-            run_id: the id of the container's current run. A new run starts from the beginning.
+            run_id: the id of the container's current run. For a new run, the probes start over.
 
         Returns:
             The message of a startup or liveness probe that failed too often, or an empty string if none did.
