@@ -222,8 +222,8 @@ class Joiner:
     def _wait_phase(self) -> str:
         """Return the phase that waits for the kubelet.
 
-        This is kubelet-start before 1.33. Version 1.33 enables the feature gate ControlPlaneKubeletLocalMode by default,
-        which adds the phase kubelet-wait-bootstrap.
+        This is kubelet-start before 1.33. In 1.33, the feature gate ControlPlaneKubeletLocalMode is on by default and
+        adds the phase kubelet-wait-bootstrap.
         """
         return "kubelet-wait-bootstrap" if contracts.at_least(self.version, "1.33") else "kubelet-start"
 
