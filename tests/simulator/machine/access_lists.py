@@ -209,7 +209,7 @@ class AccessLists:
         return SecurityDescriptor(owner, own.group or "SY", own.protected, entries)
 
     def _base(self, path: str) -> SecurityDescriptor | None:
-        """Return a path's own descriptor, or else the default of a drive or Windows folder; None for other paths."""
+        """Return a path's own descriptor, else the default of a drive or Windows folder, or None for other paths."""
         own = self._own.get(path)
         return _windows_own(path) if own is None else own
 
@@ -298,7 +298,7 @@ class AccessLists:
 
 @functools.cache
 def _windows_own(path: str) -> SecurityDescriptor | None:
-    """Return the descriptor of one of Windows' own folders or of a drive; None for another path."""
+    """Return the descriptor of one of Windows' own folders or of a drive, or None for other paths."""
     sddl = defaults.FOLDERS.get(path, defaults.DRIVE if len(path) == 3 else None)
     return parse(sddl) if sddl else None
 

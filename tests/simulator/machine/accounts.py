@@ -49,9 +49,9 @@ class Account:
     """A local user or group.
 
     Args:
-        key: the SID, with `@` in place of the machine's own part.
+        key: the SID, with `@` in place of the machine's part.
         members: the keys of a group's members.
-        password: a password that was set after the first boot; empty while the account has its first password.
+        password: a password that was set after the first boot; empty while the account has its initial password.
     """
 
     name: str
@@ -105,7 +105,7 @@ def _new(known: LocalAccounts, name: str, kind: Literal["User", "Group"], descri
 
 
 def find(machine: Machine, name: str, kind: str = "") -> Account | None:
-    """Return the local account with this name (and this kind, if one is given); None if no such account exists."""
+    """Return the local account with this name (and this kind, if one is given), or None if no such account exists."""
     found = accounts(machine).accounts.get(name.casefold())
     return found if found and (not kind or found.kind == kind) else None
 
@@ -169,7 +169,7 @@ def groups_of(machine: Machine, sids: Collection[str]) -> set[str]:
 
 
 def resolve(machine: Machine, name: str) -> str | None:
-    r"""Return the SID for an account name (`NAME`, `.\NAME`, `AUTHORITY\NAME`); None if the account does not exist.
+    r"""Return the SID for an account name (`NAME`, `.\NAME`, `AUTHORITY\NAME`), or None if the account does not exist.
 
     If the name is a SID, the result is this SID in upper case, whether an account has it or not.
     """
@@ -191,7 +191,7 @@ def resolve(machine: Machine, name: str) -> str | None:
 
 
 def name_of(machine: Machine, requested: str) -> str | None:
-    """Return the name for a SID, with its authority; None if no account has this SID."""
+    """Return the name for a SID, with its authority, or None if no account has this SID."""
     if requested in WELL_KNOWN:
         return WELL_KNOWN[requested]
     for account in accounts(machine).accounts.values():
@@ -202,7 +202,7 @@ def name_of(machine: Machine, requested: str) -> str | None:
 
 
 def _service(machine: Machine, name: str) -> str | None:
-    """Return the SID of a service's account; None if the service does not exist."""
+    """Return the SID of a service's account, or None if the service does not exist."""
     if not machine.services.exists(name):
         return None
     return service_sid(name)

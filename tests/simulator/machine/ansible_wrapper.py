@@ -78,7 +78,7 @@ def read(lines: list[str]) -> WrapperManifest:
     scripts = {name: _script(name, entry) for name, entry in document.get("scripts", {}).items()}
     actions = tuple(Action(entry["name"], entry.get("params") or {}) for entry in document.get("actions", []))
     if not actions:
-        raise ManifestError("the manifest has no action")
+        raise ManifestError("the manifest has no actions")
     if missing := [action.name for action in actions if action.name not in scripts]:
         raise ManifestError(f"failure during exec_wrapper: Could not find the script '{missing[0]}'.")
     return WrapperManifest(

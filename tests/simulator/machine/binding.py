@@ -174,7 +174,7 @@ def _missing(
 
 
 def _check(contract: Contract, parameter: Parameter, value: object) -> None:
-    """Check a converted value: it must be allowed, and a mandatory text must not be empty."""
+    """Check a converted value: it must be allowed, and a mandatory string must not be empty."""
     if parameter.values and not parameter.enumeration:
         for item in value if isinstance(value, list) else [value]:
             if to_text(item).casefold() not in (allowed.casefold() for allowed in parameter.values):

@@ -60,7 +60,7 @@ def add(
 
 
 def with_key(machine: Machine, mark: str) -> bytes:
-    """Return a certificate of the store `My` with its private key in PEM; empty if one of the two is missing."""
+    """Return a certificate of the store `My` and its private key as PEM, or empty bytes if either is missing."""
     path = f"{_KEYS}\\{mark}"
     found = next((each for each in certificates(machine, "My") if thumbprint(each) == mark.upper()), None)
     if found is None or not machine.files.is_file(path):
@@ -163,7 +163,7 @@ def load(data: bytes) -> list[x509.Certificate]:
 
 
 def friendly_name(machine: Machine, store: str, mark: str) -> str:
-    """Return the friendly name of a certificate; empty if it has none."""
+    """Return the friendly name of a certificate, or an empty string if it has none."""
     blob = machine.registry.data(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark}", "Blob")
     name = _property(blob, _FRIENDLY_NAME) if isinstance(blob, bytes) else None
     return name.decode("utf-16-le").rstrip("\0") if name else ""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine's clock, which may be wrong, and the validity of certificates by that clock.
+"""A machine's clock, which may be wrong, and the validity of certificates according to that clock.
 
 The time is the host's time plus an offset, which the node's option `clock_offset` or the fault `clock` sets. Most of
 the node's programs read the time of day from this clock. Delays, time limits, and the timestamps of some logs and
@@ -35,12 +35,12 @@ class WallClock:
 
 
 def leave_time_to_us(context: ssl.SSLContext) -> None:
-    """Prevent OpenSSL from checking validity by the host's clock. Callers use `is_valid` with the machine's clock."""
+    """Stop OpenSSL from checking validity with the host's clock. Callers use `is_valid` with the machine's clock."""
     context.verify_flags = ssl.VerifyFlags(context.verify_flags | _NO_CHECK_TIME)
 
 
 def of_peer(connection: ssl.SSLSocket) -> x509.Certificate | None:
-    """Return the certificate that the server presented; None if it presented none."""
+    """Return the certificate that the server presented, or None if it presented none."""
     der = connection.getpeercert(binary_form=True)
     return x509.load_der_x509_certificate(der) if der else None
 

@@ -85,6 +85,6 @@ def program_and_rest(line: str, is_file: Callable[[str], bool]) -> tuple[str, st
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Return a text with all `%NAME%` replaced. Unknown names stay unchanged."""
+    """Return a string with all `%NAME%` replaced. Unknown names stay unchanged."""
     lower = {name.casefold(): value for name, value in variables.items()}
     return re.sub(r"%([^%]+)%", lambda match: lower.get(match[1].casefold(), match[0]), text)

@@ -136,7 +136,7 @@ class CmdletOutput:
 
 
 def not_found(name: str) -> CmdletError:
-    """Return the error of a command that does not exist."""
+    """Return the error for a command that does not exist."""
     error = CmdletError(
         "ObjectNotFound",
         "CommandNotFoundException",
@@ -158,7 +158,7 @@ def exists(machine: Machine, name: str) -> bool:
 
 
 def describe(machine: Machine, name: str) -> contract.Contract | None:
-    """Return the contract of one of the machine's cmdlets or functions; None if the machine does not have it."""
+    """Return the contract of one of the machine's cmdlets or functions, or None if the machine does not have it."""
     own = machine.families.contracts.get(name.casefold())
     return own or contract.find(name, machine.windows.contract, is_core=machine.windows.is_core)
 

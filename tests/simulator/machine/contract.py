@@ -42,7 +42,7 @@ class Parameter:
             `values` come from a ValidateSet attribute.
         pipeline: whether the pipeline input can provide the parameter.
         common: whether it is one of the common parameters, such as ErrorAction.
-        allow_empty: whether the parameter accepts empty texts and lists even if it is mandatory.
+        allow_empty: whether the parameter accepts empty strings and lists even if it is mandatory.
     """
 
     name: str
@@ -97,7 +97,7 @@ def _names() -> dict[str, str]:
 
 @cache
 def module_of(command: str) -> str:
-    """Return the module of a command from its contract; empty if it has no contract."""
+    """Return the module of a command from its contract, or an empty string if it has no contract."""
     name = _names().get(command.casefold(), command)
     found = _read("cmdlets.json").get(name) or _read("powershell-5.1-commands.json")["commands"].get(name) or {}
     return str(found.get("module") or "")
@@ -105,7 +105,7 @@ def module_of(command: str) -> str:
 
 @cache
 def find(command: str, windows: str, *, is_core: bool = False) -> Contract | None:
-    """Return a command's contract; None if the command has no contract on this version of Windows.
+    """Return a command's contract, or None if the command has no contract on this version of Windows.
 
     Args:
         command: the name of the command.

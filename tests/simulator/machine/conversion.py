@@ -46,7 +46,7 @@ def full_type(short: str) -> str:
 
 
 def net_type(value: object) -> str:
-    """Return the full name of a value's .NET type; `System.Object` if the type is not known."""
+    """Return the full name of a value's .NET type, or `System.Object` if the type is not known."""
     named = getattr(value, "type_name", None)
     if isinstance(named, str):
         return named

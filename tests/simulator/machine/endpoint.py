@@ -53,7 +53,7 @@ class MachineHost:
         self.machine.network.attach(ports)
 
     def accounts(self) -> Mapping[str, LogonAccount]:
-        """Return the administrator's account, even if it is disabled, by its name; empty if it does not exist."""
+        """Return the administrator's account by name, even if disabled, or an empty mapping if it does not exist."""
         settings = self.machine.settings
         expired = self.machine.part(faults.Accounts).expired
         account = accounts.find(self.machine, settings.user, "User")
@@ -140,7 +140,7 @@ class MachineHost:
         self._runspaces.by_shell.pop(shell_id, None)
 
     def set_fault(self, fault: Mapping[str, object]) -> Callable[[], None] | None:
-        """Inject a fault into the machine, and return an action to run after the response; None for most faults."""
+        """Inject a fault into the machine, and return an action to run after the response, or None for most faults."""
         return faults.set_fault(self.machine, fault)
 
     def status(self) -> dict[str, object]:

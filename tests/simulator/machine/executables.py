@@ -28,7 +28,7 @@ def make(program: str, version: str, size: int = 0) -> bytes:
 
 
 def identify(data: bytes) -> tuple[str, str] | None:
-    """Return (program, version) from a file's first bytes; None if the file is not a simulated program."""
+    """Return (program, version) from a file's first bytes, or None if the file is not a simulated program."""
     if data[:2] != b"MZ":
         return None
     start = data[:HEAD_SIZE].find(_MARK)

@@ -11,7 +11,7 @@ import struct
 
 
 def failure_action(data: object, failure: int) -> tuple[str, int]:
-    """Return the action of a FailureActions value for a failure. The number of the first failure is 0.
+    """Return the action that a FailureActions value defines for a failure. The first failure has the number 0.
 
     Returns:
         (`none`, `restart`, `reboot` or `run`; the delay in ms).

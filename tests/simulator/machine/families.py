@@ -7,12 +7,12 @@ A family is a module with any of these constants (see ../README.md):
     CMDLETS: Mapping[str, Cmdlet]
     PROGRAMS: Mapping[str, Program]       # a key that ends in .exe is a file of every fresh machine (`baseline.PLACES`)
     SERVICES: Mapping[str, ServiceProgram] # by program, or by `program:service name` (`svchost:hns`)
-    CONTRACTS: Iterable[Contract]         # contracts of cmdlets that are missing in ../contracts
+    CONTRACTS: Iterable[Contract]         # contracts of cmdlets that are missing from ../contracts
     STATUS: Mapping[str, Callable[[Machine], object]]  # additional keys of GET /simulator/status
     STATUS_FOLDERS: Iterable[str]         # folders whose files GET /simulator/status lists
     BASELINE: Callable[[Machine], None]   # adds its files, registry values and services to a new machine
     ON_BOOT: Callable[[Machine], None]    # called at each boot, before automatic services start
-    FAULTS: Mapping[str, Callable[[Machine, Mapping[str, object]], None]]   # kinds of POST /simulator/faults
+    FAULTS: Mapping[str, Callable[[Machine, Mapping[str, object]], None]]   # fault kinds of POST /simulator/faults
     MODULES: Mapping[str, Module]         # Ansible modules, by their name without the collection
     SCRIPTS: Mapping[str, ModelledFile]   # PowerShell scripts that are not interpreted, by the name of the file
 
@@ -78,12 +78,12 @@ class Families:
     scripts: Mapping[str, ModelledFile] = field(default_factory=dict)
 
     def program(self, name: str) -> Program | None:
-        """Return the program with this identity, such as `kubelet` or `sc.exe`; None if no family offers it."""
+        """Return the program with this identity, such as `kubelet` or `sc.exe`, or None if no family offers it."""
         key = name.casefold()
         return self.programs.get(key) or self.programs.get(_bare(key)) or self.programs.get(key + ".exe")
 
     def service(self, program: str, service: str) -> ServiceProgram | None:
-        """Return the program that a service runs, by its executable's identity; None if no family offers one."""
+        """Return the program that a service runs, by its executable's identity, or None if no family offers one."""
         bare = _bare(program.casefold())
         return self.services.get(f"{bare}:{service.casefold()}") or self.services.get(bare)
 

@@ -42,7 +42,7 @@ class Disk:
 
 
 def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], None] | None:
-    """Inject a fault, and return an action to run after the response; None if nothing remains to do.
+    """Inject a fault, and return an action to run after the response, or None if nothing remains to do.
 
     Raises:
         ValueError: the kind is unknown, or one of the fault's values is invalid.
@@ -87,7 +87,7 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], Non
         return None
     handler = machine.families.faults.get(kind)
     if handler is None:
-        raise ValueError(f"unknown kind of fault: {kind}")
+        raise ValueError(f"unknown fault kind: {kind}")
     handler(machine, fault)
     return None
 

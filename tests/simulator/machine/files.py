@@ -101,7 +101,7 @@ class FileSystem:
         return below(self._root / normal[0].lower(), names)
 
     def followed(self, path: str) -> str:
-        """Return the path that results when all links on a path are followed, in normal form and in lower case."""
+        """Return a path with all links on it resolved, in normal form and in lower case."""
         target = link_target(self._root, self.real(path))
         return self._key(self.windows(self._root / target) if target and target.parts else path)
 
@@ -123,7 +123,7 @@ class FileSystem:
         return self.drive_exists(path) and self.real(path).is_file()
 
     def entry(self, path: str) -> FileEntry | None:
-        """Return the entry at a path, with its name's capitalization on the disk; None if the path does not exist."""
+        """Return the entry at a path, with its name as capitalized on the disk, or None if the path does not exist."""
         if not self.exists(path):
             return None
         real = self.real(path)
@@ -189,7 +189,7 @@ class FileSystem:
     def delete(self, path: str) -> None:
         """Delete a file, or a folder with its contents. Raise FileNotFoundError or AccessDeniedError if this fails.
 
-        If the acting user may not delete some of the contents, everything else is deleted first.
+        If the acting user may not delete some of the contents, delete everything else and then raise AccessDeniedError.
         """
         real = self.real(path)
         if not real.exists() and not real.is_symlink():
@@ -262,7 +262,7 @@ class FileSystem:
         return sorted((entry for entry in entries if entry), key=lambda entry: entry.name.casefold())
 
     def walk(self, path: str) -> list[FileEntry]:
-        """Return a folder and all files and folders below it, sorted by path; none if the folder does not exist."""
+        """Return a folder and everything below it, sorted by path, or an empty list if the folder does not exist."""
         if not self.is_directory(path):
             return []
         found: list[FileEntry] = []
@@ -322,7 +322,7 @@ class FileSystem:
             self.guard.made(self._key(path))
 
     def link_on(self, path: str) -> str | None:
-        """Return the first junction or symbolic link on a path; None if there is none."""
+        """Return the first junction or symbolic link on a path, or None if there is none."""
         for place in ancestry(normalise(path)):
             if self.drive_exists(place) and self.real(place).is_symlink():
                 return place

@@ -58,5 +58,5 @@ def close_pipe(machine: Machine, address: str, server: object) -> None:
 
 
 def behind(machine: Machine, address: str) -> object | None:
-    """Return the object that serves a pipe; None if no program listens on it."""
+    """Return the object that serves a pipe, or None if no program listens on it."""
     return machine.part(Listeners).pipes.get(pipe_name(address))

@@ -145,7 +145,7 @@ class Machine:
         }
 
     def expand(self, text: str) -> str:
-        """Return a text with the machine's `%NAME%` variables replaced."""
+        """Return a string with the machine's `%NAME%` variables replaced."""
         return command_line.expand(text, self.environment())
 
     def power_on(self) -> None:

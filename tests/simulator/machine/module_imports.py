@@ -56,7 +56,7 @@ class Imported:
         self._names: set[str] = set()
 
     def cost(self, command: str) -> float:
-        """Return the number of simulated seconds that a command waits for the import of its module; 0 for no wait."""
+        """Return the number of simulated seconds that a command waits for its module's import, or 0 for no wait."""
         module = contract.module_of(command).casefold()
         cold = self._machine.part(ColdImports)
         if not module or module.startswith(_BUILT_IN) or module in self._names:

@@ -48,7 +48,7 @@ def denied(path: str) -> CmdletError:
 
 
 def used(path: str = "") -> CmdletError:
-    """Return the exception for a sharing violation. Methods with two paths name neither of them."""
+    """Return the exception for a sharing violation. For methods with two paths, it names neither of them."""
     named = f" '{path}'" if path else ""
     return exception(IO, f"The process cannot access the file{named} because it is being used by another process.")
 
@@ -60,7 +60,7 @@ def too_long() -> CmdletError:
 
 @contextmanager
 def as_exceptions(path: str) -> Iterator[None]:
-    """Convert exceptions of the machine's file system into exceptions of .NET."""
+    """Convert exceptions of the machine's file system into .NET exceptions."""
     try:
         yield
     except DiskFullError as error:

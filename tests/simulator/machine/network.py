@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Ports(Protocol):
-    """A machine's operations on its network in the transport (`simulator.transport.host.NodePorts`)."""
+    """The transport's operations on a machine's network ports (`simulator.transport.host.NodePorts`)."""
 
     def drop_link(self, seconds: float) -> None:
         """Cut all connections, and refuse new ones for a number of seconds. Shells and commands continue."""

@@ -42,7 +42,7 @@ class PSObject:
     text: str | None = None
 
     def find(self, name: str) -> str | None:
-        """Return a property's name with its own capitalization; None if the property does not exist."""
+        """Return a property's name with its original capitalization, or None if the property does not exist."""
         if name in self.properties:
             return name
         requested = name.casefold()
@@ -70,7 +70,7 @@ class PSObject:
 
 
 class OrderedOutput(dict[str, object]):
-    """A command's output in the form of an ordered dictionary (`[ordered]@{}`) with text as keys."""
+    """A command's output in the form of an ordered dictionary (`[ordered]@{}`) with strings as keys."""
 
 
 CUSTOM_OBJECT = "System.Management.Automation.PSCustomObject"
@@ -181,12 +181,12 @@ class Bound(Mapping[str, object]):
         return len(self._values)
 
     def text(self, name: str, default: str = "") -> str:
-        """Return a parameter as a string; `default` if it is not bound."""
+        """Return a parameter as a string, or `default` if it is not bound."""
         value = self.get(name)
         return default if value is None else str(value)
 
     def texts(self, name: str) -> list[str]:
-        """Return a list parameter as strings; empty if it is not bound."""
+        """Return a list parameter as strings, or an empty list if it is not bound."""
         value = self.get(name)
         if value is None:
             return []
@@ -197,7 +197,7 @@ class Bound(Mapping[str, object]):
         return bool(self.get(name, False))
 
     def number(self, name: str, default: int = 0) -> int:
-        """Return an integer parameter; `default` if it is not bound."""
+        """Return an integer parameter, or `default` if it is not bound."""
         value = self.get(name)
         return value if isinstance(value, int) else default
 
@@ -265,7 +265,7 @@ class RunningService(Protocol):
 
     @property
     def exit_code(self) -> int:
-        """The exit code; 0 while the process is running."""
+        """The exit code, or 0 while the process is running."""
 
     def stop(self) -> None:
         """End the process, and wait until it has ended.

@@ -26,7 +26,7 @@ class Power:
         go_down: called when the machine stops.
         come_up: called when the machine boots.
         reboot_seconds: the duration of a reboot in real seconds.
-        time_scale: real seconds per second of a scheduled shutdown's delay.
+        time_scale: real seconds per simulated second of a scheduled shutdown's delay.
     """
 
     def __init__(

@@ -125,7 +125,7 @@ def test_faults(machine: Machine) -> None:
     assert machine.files.free_space() == 1000
     faults.set_fault(machine, {"kind": "disk_full", "free": None})
     assert machine.files.free_space() > 1 << 30
-    with pytest.raises(ValueError, match="unknown kind of fault: nope"):
+    with pytest.raises(ValueError, match="unknown fault kind: nope"):
         faults.set_fault(machine, {"kind": "nope"})
     with pytest.raises(ValueError, match=r"the service nope cannot crash: .*\(1062\)"):
         faults.set_fault(machine, {"kind": "service_crash", "name": "nope"})

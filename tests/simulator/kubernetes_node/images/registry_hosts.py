@@ -30,11 +30,13 @@ class RegistryEndpoint:
     Args:
         url: the URL, such as `http://127.0.0.1:5000`, optionally with a path.
         mirror: whether to send the name of the original host as `?ns=`.
+        skip_verify: whether to accept any certificate of the host.
         override_path: whether the path of `url` replaces `/v2`.
         ca: Windows paths of certificates. If there are any, the machine's own roots are not trusted.
+        headers: additional headers of each request.
         capabilities: the host's capabilities: any of `pull`, `resolve` and `push`.
-        local: whether the host is on this machine and has a port other than 80 and 443. After HTTP has failed, HTTPS
-            without verification is then also tried.
+        local: whether the host is on this machine and has a port other than 80 and 443. If so, HTTPS without
+            verification is also tried after HTTP has failed.
     """
 
     url: str

@@ -86,7 +86,7 @@ class ImageStore:
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:
-        """Reserve a digest or snapshot for the `with` block, as soon as no other thread is writing it."""
+        """Wait until no other thread is writing a digest or snapshot, and reserve it for the `with` block."""
         with self._written:
             self._written.wait_for(lambda: not self._writing[what])
             self._writing[what] += 1
@@ -98,7 +98,7 @@ class ImageStore:
                 self._written.notify_all()
 
     def ingested(self, digest: str) -> int:
-        """Return the size of a blob's ingest from an earlier download; 0 if there is no ingest."""
+        """Return the size of a blob's ingest from an earlier download, or 0 if there is no ingest."""
         path = self.ingest_path(digest)
         return self._files.real(path).stat().st_size if self._files.is_file(path) else 0
 
@@ -154,7 +154,7 @@ class ImageStore:
         self._files.write_bytes(self.blob_path(digest), data)
 
     def document(self, digest: str) -> dict[str, Any]:
-        """Return the document in a JSON blob."""
+        """Return the parsed content of a JSON blob."""
         found: dict[str, Any] = json.loads(self.read(digest))
         return found
 
@@ -191,12 +191,12 @@ class ImageStore:
         return [StoredImage(name, **about) for name, about in sorted(self._load().get(namespace, {}).items())]
 
     def get(self, name: str, namespace: str = K8S) -> StoredImage | None:
-        """Return the image with this name; None if it does not exist."""
+        """Return the image with this name, or None if it does not exist."""
         about = self._load().get(namespace, {}).get(name)
         return StoredImage(name, **about) if about else None
 
     def put(self, image: StoredImage, namespace: str = K8S) -> None:
-        """Store an image's record (target, labels, creation time) under its name; replace an existing record."""
+        """Store an image's record (target, labels, creation time) under its name, and replace an existing record."""
         with self._lock:
             data = self._load()
             created = image.created or datetime.now(UTC).isoformat(timespec="seconds")
@@ -222,7 +222,7 @@ class ImageStore:
             return True
 
     def manifest(self, image: StoredImage, build: int, exact: bool) -> tuple[str, dict[str, Any]] | None:
-        """Return (digest, manifest) of an image for a Windows build; None if the manifest is not in the store.
+        """Return (digest, manifest) of an image for a Windows build, or None if the manifest is not in the store.
 
         If the image has no index, its only manifest is returned for every build.
         """
@@ -248,7 +248,7 @@ class ImageStore:
         return [{key: config[key] for key in ("os", "architecture", "os.version") if key in config}]
 
     def size(self, image: StoredImage, build: int, exact: bool) -> int:
-        """Return the size of an image for a build: manifest, configuration and layers; 0 without a manifest for it."""
+        """Return the size of an image (manifest, configuration, layers) for a build, or 0 if no manifest is for it."""
         found = self.manifest(image, build, exact)
         if found is None:
             return 0
@@ -281,7 +281,7 @@ class ImageStore:
         return self._files.is_directory(self._snapshot(document))
 
     def unpacked_size(self, document: Mapping[str, Any]) -> int:
-        """Return the size of the snapshot for a manifest; 0 if it does not exist."""
+        """Return the size of the snapshot for a manifest, or 0 if it does not exist."""
         folder = f"{self._snapshot(document)}\\Files"
         if not self._files.is_directory(folder):
             return 0

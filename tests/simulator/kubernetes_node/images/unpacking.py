@@ -18,7 +18,7 @@ from simulator.machine.executables import HEAD_SIZE, identify
 from simulator.machine.files import FileSystem
 
 REST = "layers.vhdx"
-"""The file whose size represents everything that is not unpacked."""
+"""The name of the file whose size represents everything that is not unpacked."""
 SIZE = "simulated-windows/unpacked-size"
 
 
@@ -27,7 +27,7 @@ def unpack(files: FileSystem, folder: str, layers: Sequence[tuple[Mapping[str, A
 
     Args:
         folder: the folder for the snapshot, which must not exist.
-        layers: the descriptor of each layer, and the file of its blob.
+        layers: for each layer, its descriptor and the path of its blob.
 
     Raises:
         ValueError: a layer is missing, or is not an archive.

@@ -222,7 +222,8 @@ class Joiner:
     def _wait_phase(self) -> str:
         """Return the phase that waits for the kubelet.
 
-        It is kubelet-start until the feature gate ControlPlaneKubeletLocalMode is on by default (1.33).
+        This is kubelet-start before 1.33. In 1.33, the feature gate ControlPlaneKubeletLocalMode is on by default and
+        adds the phase kubelet-wait-bootstrap.
         """
         return "kubelet-wait-bootstrap" if contracts.at_least(self.version, "1.33") else "kubelet-start"
 

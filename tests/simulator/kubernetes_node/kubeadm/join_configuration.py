@@ -121,6 +121,11 @@ def read(
     """Return the settings of a join from a configuration file, or only from flags.
 
     Args:
+        text: the contents of the file given by --config; None without that flag.
+        flags: the flags.
+        arguments: the arguments that are not flags.
+        version: the version of kubeadm.
+        host: the default name of the node.
         is_file: a function that returns whether a path is a file on the machine.
 
     Raises:

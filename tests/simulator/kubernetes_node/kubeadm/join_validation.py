@@ -38,7 +38,7 @@ class ValidationError(ConfigurationError):
 
 
 def mixed(given: list[str]) -> str:
-    """Return why flags cannot be combined with --config (ValidateMixedArguments); empty if they can be combined."""
+    """Return why flags cannot be combined with --config (ValidateMixedArguments), or an empty string if they can."""
     wrong = sorted(name for name in given if name not in _MIXED and not name.startswith("skip-"))
     return f"can not mix '--config' with arguments [{' '.join(wrong)}]" if "config" in given and wrong else ""
 
@@ -109,7 +109,7 @@ def _token(path: str, token: str) -> list[str]:
 
 
 def host_port_problem(endpoint: str) -> str:
-    """Return why Go's net.SplitHostPort rejects a text; empty if it accepts the text."""
+    """Return why Go's net.SplitHostPort rejects a string, or an empty string if it accepts the string."""
     about = f"address {endpoint}: " if endpoint else ""
     colon = endpoint.rfind(":")
     if colon < 0:
@@ -132,7 +132,7 @@ def host_port_problem(endpoint: str) -> str:
 
 
 def _kubeconfig_path(file: str, is_file: Callable[[str], bool]) -> list[str]:
-    """Check a path, which kubeadm parses as a URL with the drive as scheme (ValidateDiscoveryKubeConfigPath)."""
+    """Return the errors for a path. kubeadm parses the drive as a URL scheme (ValidateDiscoveryKubeConfigPath)."""
     path = "discovery.file.kubeConfigPath"
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", file)
     if scheme and scheme[1].lower() != "https":

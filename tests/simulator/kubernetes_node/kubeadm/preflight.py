@@ -98,7 +98,7 @@ def _runtime(
 
 
 def _kubelet_version(machine: Machine, version: str, environment: Mapping[str, str] | None) -> str:
-    """Return the problem with the kubelet on PATH (KubeletVersionCheck), or an empty text.
+    """Return the problem with the kubelet on PATH (KubeletVersionCheck), or an empty string.
 
     The version of the control plane is not known at this point, so a kubelet that is newer than kubeadm is accepted.
     """
@@ -124,7 +124,7 @@ def _is_kubelet(machine: Machine) -> bool:
 
 
 def control_plane_problem(cluster: Mapping[str, Any], version: str) -> str:
-    """Return why kubeadm cannot join a cluster with this ClusterConfiguration; empty if it can join.
+    """Return why kubeadm cannot join a cluster with this ClusterConfiguration, or an empty string if it can join.
 
     kubeadm must support the API version of the configuration. The control plane may be one minor version older than
     kubeadm (constants.go: MinimumControlPlaneVersion). A newer control plane is accepted.

@@ -34,7 +34,7 @@ _LINUX_ONLY = re.compile(r"^\t?\[WARNING |^W\d{4} .*(checks\.go|grpc: )|^\[prefl
 
 @functools.cache
 def find(version: str) -> Path | None:
-    """Return the path of a real kubeadm with this version; None if there is none."""
+    """Return the path of a real kubeadm with this version, or None if there is none."""
     named = os.environ.get("KUBEBUILDER_ASSETS", "")
     if not named:
         return None
@@ -80,7 +80,7 @@ def join(
 ) -> ProgramResult | None:
     """Run `kubeadm join`.
 
-    Returns None if it cannot run here, because another program uses the port for the kubelet's health check.
+    Return None if it cannot run here because another program uses the port for the kubelet's health check.
 
     Args:
         arguments: the arguments of the join, without --config.
@@ -145,7 +145,7 @@ def _end_with(process: subprocess.Popen[str], invocation: Invocation) -> None:
 
 
 def _runtime_endpoint(machine: Machine) -> str:
-    """Return the runtime's endpoint from the files that an earlier kubeadm wrote; empty if they contain none."""
+    """Return the runtime's endpoint from the files of an earlier kubeadm, or an empty string if they contain none."""
     named = re.compile(r"(?:containerRuntimeEndpoint: |--container-runtime-endpoint=)(npipe:\S*?)(?=[\s\"]|$)")
     for name in ("instance-config.yaml", "kubeadm-flags.env"):
         path = f"{kubeadm_join.KUBELET}\\{name}"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""`kubeadm reset` on Windows: it stops the kubelet, and removes pods, kubeconfigs and the content of some folders.
+r"""`kubeadm reset` on Windows: it stops the kubelet, and removes pods, kubeconfigs and the contents of folders.
 
 Sources: kubernetes cmd/kubeadm/app/cmd/reset.go and cmd/kubeadm/app/cmd/phases/reset (preflight.go,
 removeetcdmember.go, cleanupnode.go, unmount.go). A failure to remove something is only a warning. Networks, CNI

@@ -69,7 +69,7 @@ def reset(
 def _copy(machine: Machine, root: Path) -> dict[str, Path]:
     """Create empty files and folders with the names of the node's files and folders.
 
-    Returns the created paths, by Windows path.
+    Return the created paths by their Windows paths.
     """
     copied: dict[str, Path] = {}
     (root / "proc").mkdir()

@@ -146,7 +146,7 @@ class Upgrader:
         files.write_text(_CONFIG, join.windows_configuration(kubelet, instance))
 
     def _take_endpoint(self) -> str:
-        """Remove the runtime's endpoint from the kubelet's flags, and return it; empty if there is no such flag.
+        """Remove the runtime's endpoint from the kubelet's flags. Return it, or an empty string if the flag is missing.
 
         Raises:
             UpgradeError: the file with the kubelet's flags does not exist.

@@ -51,7 +51,7 @@ def usable(machine: Machine, path: str) -> bool:
 
 
 def expired(machine: Machine, path: str) -> str:
-    """Return the kubelet's log message about an expired client certificate; empty if there is none."""
+    """Return the kubelet's log message about an expired client certificate, or an empty string if there is none."""
     certificate = _certificate(machine, path)
     if certificate is None or machine.clock.now() <= certificate.not_valid_after_utc:
         return ""
@@ -157,7 +157,7 @@ def ask(client: Client, key: ec.EllipticCurvePrivateKey, node: str) -> str:
 
 
 def signed(client: Client, name: str) -> str | None:
-    """Return the certificate of a request; None if it is not issued yet.
+    """Return the certificate of a request, or None if it is not issued yet.
 
     Raises:
         BootstrapError: the request was denied.

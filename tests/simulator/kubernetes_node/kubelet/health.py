@@ -8,9 +8,9 @@ process in /proc, and the node by the root folder of this process, because kubea
 root. A marker file next to this folder exists while the kubelet is healthy. Therefore, several test runs can share the
 port (SO_REUSEPORT) without mixing up kubelets.
 
-A real kubeadm looks for a healthy kubelet every 0.5 seconds, and then every second for its certificate. A simulated
-kubelet is healthy and has its certificate sooner. The response to kubeadm briefly waits for both, which avoids
-kubeadm's pauses.
+A real kubeadm checks every 0.5 seconds whether the kubelet is healthy, and then looks for its certificate every second.
+A simulated kubelet is healthy and has its certificate sooner. To avoid these pauses, the response to kubeadm briefly
+waits for both.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _marker(machine: Machine, port: int) -> Path:
 
 
 class Answerer:
-    """The server of the whole fleet's health checks on the real loopback. It runs while any real kubeadm runs.
+    """The server for the whole fleet's health checks on the real loopback address. It runs while any real kubeadm runs.
 
     Several processes may serve at the same time (SO_REUSEPORT), because each can respond for every node.
     """
@@ -127,7 +127,7 @@ def _has_certificate(root: Path) -> bool:
 
 
 def _root_of_peer(port: int) -> Path | None:
-    """Return the root folder of the kubeadm process that uses a port on 127.0.0.1; None without such a process."""
+    """Return the root folder of the kubeadm process that uses a port on 127.0.0.1, or None if there is none."""
     inode = ""
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()

@@ -52,7 +52,7 @@ def host_name(machine: Machine) -> str:
 
 
 def problems(runtime: CriRuntime | None) -> list[str]:
-    """Return the reasons why the node is not ready; empty if it is ready."""
+    """Return the reasons why the node is not ready, or an empty list if it is ready."""
     if runtime is None:
         return ["container runtime is down"]
     if problem := runtime.problem():

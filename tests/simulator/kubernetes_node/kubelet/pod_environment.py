@@ -14,7 +14,7 @@ from simulator.kubernetes_node.kubelet.pod_volumes import field_of
 
 
 class ContainerConfigError(Exception):
-    """The state CreateContainerConfigError of a container. The text is its message."""
+    """The reason for a container's state CreateContainerConfigError. The text is the state's message."""
 
 
 def environment(client: Client, pod: Mapping[str, Any], container: Mapping[str, Any], node: Mapping[str, str],
@@ -88,7 +88,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 def service_variables(services: list[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the variables for the API server's service, which every container has."""
+    """Return the variables that describe the API server's service in every container; empty without the service."""
     for service in services:
         metadata, spec = service["metadata"], service["spec"]
         if metadata["name"] == "kubernetes" and metadata["namespace"] == "default":

@@ -101,7 +101,7 @@ def _host_path(machine: Machine, about: Mapping[str, Any], name: str) -> str:
 def _source(
     client: Client, pod: Mapping[str, Any], part: Mapping[str, Any], namespace: str, volume: str
 ) -> dict[str, bytes]:
-    """Return the files of one source, with their contents by path."""
+    """Return the contents of one source's files, by path."""
     for kind in ("configMap", "secret"):
         if kind in part:
             return _keys(client, kind, part[kind], namespace, volume)

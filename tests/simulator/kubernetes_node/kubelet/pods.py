@@ -26,7 +26,7 @@ from simulator.kubernetes_node.programs.flags import duration
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_FIRST_DELAY = 10.0  # kubelet's first back-off, which doubles each time, in seconds of the node's time
+_FIRST_DELAY = 10.0  # kubelet's first back-off, which doubles each time, in simulated seconds
 _LONGEST_PULL_DELAY = 300.0
 
 
@@ -72,7 +72,7 @@ class Pods:
 
     Args:
         name: the name of the node.
-        scale: real seconds per second of a back-off or of a probe's interval.
+        scale: real seconds per simulated second of a back-off or of a probe's interval.
     """
 
     def __init__(self, machine: Machine, client: Client, settings: KubeletSettings, name: str, scale: float) -> None:
@@ -99,7 +99,7 @@ class Pods:
         return busy
 
     def _sweep(self, runtime: CriRuntime, present: set[str]) -> None:
-        """Remove everything that belongs to pods that are no longer in the API server."""
+        """Remove everything that belongs to pods that no longer exist in the API server."""
         for sandbox in runtime.sandboxes():
             if sandbox.uid not in present and _removed(runtime, sandbox):
                 pod_volumes.remove(self._machine, self._settings.root_dir, sandbox.uid)

@@ -55,10 +55,10 @@ class Probes:
         """Run the probes that are due.
 
         Args:
-            run_id: the id of the container's current run. A new run starts from the beginning.
+            run_id: the id of the container's current run. For a new run, the probes start over.
 
         Returns:
-            The message of a startup or liveness probe that failed too often; otherwise an empty text.
+            The message of a startup or liveness probe that failed too often, or an empty string if none did.
         """
         if run_id != self.run_id:
             self.run_id, self.known = run_id, {}
@@ -73,7 +73,7 @@ class Probes:
         return ""
 
     def ready(self, container: Mapping[str, Any], run_id: str) -> bool:
-        """Return whether the container has no `exec` readiness probe, or whether the probe passes in this run."""
+        """Return True if the container has no `exec` readiness probe or the probe passes in this run."""
         if "exec" not in (container.get("readinessProbe") or {}):
             return True
         probe = self.known.get("readinessProbe")

@@ -62,7 +62,7 @@ class Kubelet:
         self._wait = interval(machine, _PODS_NONE)
 
     def run(self) -> None:
-        """Run until it is stopped or fails."""
+        """Run the kubelet until it is stopped or fails."""
         health.up(self._machine, self.settings.healthz_port)
         self._stderr(klog("I", f'"Kubelet version" kubeletVersion="v{self.settings.version}"'))
         try:
@@ -80,7 +80,7 @@ class Kubelet:
                 self._client.close()
 
     def stop(self) -> None:
-        """Request the end of the loop."""
+        """Ask the loop to end."""
         self._stop.set()
 
     def _pause(self, seconds: float) -> bool:
@@ -239,7 +239,7 @@ class KubeletService:
             stderr(klog("E", _failed(error)))
             raise ServiceError(1053, _failed(error)) from error
         if not settings.flags.on("windows-service"):
-            raise ServiceError(1053, "kubelet runs as a console program without --windows-service")
+            raise ServiceError(1053, "kubelet runs as a console program, because the flag --windows-service is missing")
         return _RunningKubelet(machine, settings, stderr)
 
 

@@ -53,7 +53,7 @@ class KubeletSettings:
 
     @property
     def kubeconfig(self) -> str:
-        """The path of the kubelet's own kubeconfig; empty for a standalone kubelet."""
+        """The path of the kubelet's own kubeconfig, or an empty string for a standalone kubelet."""
         return self.flags.text("kubeconfig")
 
     @property
@@ -149,7 +149,7 @@ class KubeletSettings:
 
     @property
     def heartbeat(self) -> float:
-        """The seconds between two status updates."""
+        """The number of seconds between two status updates."""
         return seconds(str(self.document.get("nodeStatusUpdateFrequency") or ""), 0.0) or 10.0
 
     @property
@@ -289,7 +289,7 @@ _SIGNALS = (
 
 
 def _check_resources(document: Mapping[str, Any]) -> None:
-    """Raise KubeletError for invalid eviction thresholds or reserved resources, because the kubelet ends with them.
+    """Raise KubeletError if an eviction threshold or a reserved resource is invalid: the kubelet then ends.
 
     Sources: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig) and cmd/kubelet/app/server.go (parseResourceList).
     """

@@ -60,7 +60,7 @@ def _require(machine: Machine, name: str) -> str:
 
 def _install(machine: Machine, invocation: Invocation, words: list[str]) -> str:
     if len(words) < 2:
-        raise _NssmError("the simulator does not model nssm's windows", BAD)
+        raise _NssmError("the simulator does not model nssm's dialogs", BAD)
     name, application, *arguments = words
     path = machine.programs.locate(application, invocation.environment, invocation.directory) or application
     try:
@@ -190,7 +190,7 @@ def _status(machine: Machine, _: Invocation, words: list[str]) -> str:
 def _remove(machine: Machine, _: Invocation, words: list[str]) -> str:
     name = _require(machine, words[0])
     if [word.casefold() for word in words[1:]] != ["confirm"]:
-        raise _NssmError("the simulator does not model nssm's windows: expected the argument confirm", BAD)
+        raise _NssmError("the simulator does not model nssm's dialogs: expected the argument confirm", BAD)
     machine.services.delete(name)
     return f'Service "{name}" removed successfully!'
 

@@ -77,7 +77,7 @@ class _RunningNssm:
     def _check(self) -> None:
         application = self._application
         if not application.program:
-            raise ServiceError(2, "nssm: the registry has no value Application")
+            raise ServiceError(2, "nssm: the key of the service's parameters has no value Application")
         try:
             self._machine.programs.find(application.program, application.environment, application.directory)
         except ProgramNotFoundError as error:

@@ -43,7 +43,8 @@ def at_least(version: str, minor: str) -> bool:
 def nearest(contract: str, version: str) -> str:
     """Return the contract's minor version for a version.
 
-    This is the same minor version if the contract has it; otherwise the last earlier one, or else the first of all.
+    If the contract does not contain the version's own minor version, return the latest earlier one. If there is none,
+    return the earliest one in the contract.
     """
     known = sorted(load(contract)["versions"], key=number)
     requested = number(minor_of(version))

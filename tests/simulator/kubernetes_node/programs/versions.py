@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def version_of(machine: Machine, program: str) -> str:
-    """Return the version in an executable; empty if the file does not exist or is not a simulated program."""
+    """Return an executable's version, or an empty string if the file does not exist or is not a simulated program."""
     path = program if machine.files.is_file(program) else f"{program}.exe"
     if not machine.files.is_file(path):
         return ""

@@ -95,7 +95,7 @@ class RegistryHandler(BaseHTTPRequestHandler):
         return self.owner.faults.take(self.command, f"/{namespace}{parts.path}" if namespace else parts.path)
 
     def _refuse(self, fault: ArtifactFault) -> bool:
-        """Apply a fault that replaces the response. Return False if content must still be sent (possibly damaged)."""
+        """Apply a fault that replaces the response. Return False if the caller must still send (damaged) content."""
         if fault.kind == "silence":
             time.sleep(fault.seconds)
         elif fault.kind == "status":
@@ -114,7 +114,7 @@ class RegistryHandler(BaseHTTPRequestHandler):
         return False
 
     def _admitted(self) -> bool:
-        """Return whether the client is authorized. If not, an error response was sent."""
+        """Return whether the client is authorized. If it is not, send an error response."""
         owner = self.owner
         basic = "Basic " + base64.b64encode(owner.user.encode()).decode()
         expected = basic if owner.auth == "basic" else f"Bearer {_TOKEN}"

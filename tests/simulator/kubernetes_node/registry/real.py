@@ -27,7 +27,7 @@ _TIME_LIMIT = 20.0
 
 
 def unavailable() -> str:
-    """Return why the real registry cannot run here; empty if it can."""
+    """Return why the real registry cannot run here, or an empty string if it can."""
     return "" if shutil.which(_PROGRAM) else f"{_PROGRAM} is not installed (Debian: apt-get install {_PROGRAM})"
 
 
@@ -130,7 +130,7 @@ class RealRegistry:
         return headers
 
     def digest(self, path: str, tag: str) -> str | None:
-        """Return the digest of a tag; None if the tag does not exist."""
+        """Return the digest of a tag, or None if the tag does not exist."""
         connection = http.client.HTTPConnection(self.address, self.port, timeout=_TIME_LIMIT)
         try:
             connection.request(

@@ -29,7 +29,7 @@ class _RegistryHttpServer(HttpServer):
 
 
 class SimulatedRegistry:
-    """A registry that listens on an address. It is a context manager, which closes the registry at the end.
+    """A registry that listens on an address. It is a context manager that closes the registry on exit.
 
     Args:
         address, port: the address to listen on; port 0 picks a free port.
@@ -118,7 +118,7 @@ class SimulatedRegistry:
             self.counters.clear()
 
     def find(self, name: str, namespace: str, requested: str) -> str | None:
-        """Return the digest that a tag or a digest refers to; None if the registry does not have it.
+        """Return the digest that a tag or a digest refers to, or None if the registry does not have it.
 
         If the request has no `ns`, the name may be a repository's path with or without its host.
         """

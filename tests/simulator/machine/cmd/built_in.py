@@ -65,7 +65,7 @@ def name_and_rest(text: str) -> tuple[str, str]:
 
 
 def unmodelled(name: str, rest: str) -> str:
-    """Return the part of a built-in command that is not modelled. Return an empty text if there is no such part.
+    """Return the part of a built-in command that is not modelled, or an empty string if there is no such part.
 
     Args:
         name, rest: the command's name and the text after it, as `name_and_rest` returns them.
@@ -231,7 +231,7 @@ def _copy(session: Session, rest: str) -> ProgramResult:
 
 
 def _move(session: Session, rest: str) -> ProgramResult:
-    """Move one file. It replaces any file at the destination, and keeps its access list if it stays on the volume.
+    """Move one file, and replace any file at the destination. Within a volume, the file keeps its access list.
 
     https://learn.microsoft.com/windows-server/administration/windows-commands/move
     https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-movefileexw

@@ -14,7 +14,7 @@ class SyntaxRefusedError(Exception):
 
 
 class ExitSignal(Exception):
-    """The end of a batch file or of cmd.exe by the command `exit` or `goto :eof`.
+    """Raised when the command `exit` or `goto :eof` ends a batch file or cmd.exe.
 
     Args:
         code: the exit code; None keeps the current one.

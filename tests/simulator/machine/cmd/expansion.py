@@ -41,7 +41,7 @@ def expand(line: str, variables: Mapping[str, str], arguments: Sequence[str] | N
 
 
 def _percent(text: str, known: Mapping[str, str], arguments: Sequence[str] | None) -> tuple[int, str]:
-    """Return the number of characters that are replaced in a text that begins with `%`, and the replacement."""
+    """For a string that starts with `%`, return how many of its first characters are replaced, and the replacement."""
     if arguments is not None:
         if text.startswith("%%"):
             return 2, "%"
@@ -88,7 +88,7 @@ def modified(value: str, modifiers: str) -> str:
 
 
 def substitute(text: str, letters: Mapping[str, str]) -> str:
-    """Return a text in which variables of `for` (such as `%i` and `%~nxi`) are replaced."""
+    """Return a string in which variables of `for` (such as `%i` and `%~nxi`) are replaced."""
     known = "".join(map(re.escape, letters))
 
     def value(match: re.Match[str]) -> str:

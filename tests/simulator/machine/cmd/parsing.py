@@ -27,7 +27,7 @@ class CmdRedirection:
 
 @dataclass
 class Simple:
-    """A command with its arguments as one text. Quotes are kept, and carets (`^`) are removed.
+    """A command with its arguments as one string. Quotes are kept, and carets (`^`) are removed.
 
     Args:
         quiet: whether `@` precedes the command. The other kinds of commands also have this field.

@@ -169,7 +169,7 @@ class CmdShell:
     def _opened(self, item: CmdRedirection, target: str) -> str:
         """Open a redirection's file, and empty it unless output is appended to it.
 
-        Return an error message, or an empty text.
+        Return an error message, or an empty string on success.
         """
         if target.startswith("&") or target.casefold() == "nul":
             return ""
@@ -333,7 +333,7 @@ def run_line(session: Session, line: str, stdin: Input = b"") -> ProgramResult:
 
 
 def batch_file(session: Session, program: str) -> str | None:
-    """Return the path of the batch file that a command refers to; None if it does not refer to one."""
+    """Return the path of the batch file that a command refers to, or None if it does not refer to one."""
     if not program.casefold().endswith(BATCH_ENDINGS):
         return None
     path = session.absolute(program)

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Get-FileHash, a function in Windows PowerShell 5.1 and a compiled cmdlet in PowerShell 7.
 
-The function calls Resolve-Path, whose error it writes for a missing file, and silently skips folders. For the compiled
-cmdlet, a folder is an error:
+For a missing file, the function writes the error of Resolve-Path, which it calls. It silently skips folders. For the
+compiled cmdlet, a folder is an error:
 https://github.com/PowerShell/PowerShell/blob/master/src/Microsoft.PowerShell.Commands.Utility/commands/utility/GetHash.cs
 """
 

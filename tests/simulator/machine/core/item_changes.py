@@ -87,7 +87,7 @@ def _new_key(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator[ob
 
 
 def _illegal(path: str, error_id: str) -> CmdletError | None:
-    """Return the error for a file path that is invalid or on a share; None for other paths.
+    """Return the error for a file path that is invalid or on a share, or None for other paths.
 
     Args:
         error_id: the id of the cmdlet's I/O error. The id of its argument error is derived from it.

@@ -76,7 +76,7 @@ def full(place: ProviderItem) -> str:
 
 
 def session_of(bound: Bound) -> Session | None:
-    """Return the session of the script that makes a call; None if no script makes the call."""
+    """Return the session of the script that makes a call, or None if no script makes the call."""
     for holder in (bound.session, getattr(bound.session, "session", None)):
         if isinstance(holder, Session):
             return holder
@@ -260,5 +260,5 @@ def filtered(bound: Bound, places: list[ProviderItem]) -> Iterator[ProviderItem]
 
 
 def in_use(machine: Machine, place: ProviderItem) -> str | None:
-    """Return the path of a running executable at or below an item; None if no such executable is running."""
+    """Return the path of a running executable at or below an item, or None if no such executable is running."""
     return machine.processes.executing(place.path) if place.provider == "FileSystem" else None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Properties of items: registry values with their types, and properties of files, of which only a date can be set.
+"""Properties of items: registry values with their types, and properties of files (only a date can be set).
 
 Error ids and conversions: RegistryProvider.cs of PowerShell
 (https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/namespaces/RegistryProvider.cs).
@@ -129,7 +129,7 @@ def _kind_of(value: object) -> str:
 
 
 def _given_kind(text: str) -> str | None:
-    """Return the type from -PropertyType or -Type; None if neither is given, or if it is `Unknown`."""
+    """Return the type from -PropertyType or -Type, or None if neither is given or it is `Unknown`."""
     if not text or text.casefold() == "unknown":
         return None
     for kind in KINDS:

@@ -70,7 +70,7 @@ def _choice(value: str, choices: Mapping[str, int]) -> int:
 
 
 def _definition(given: Mapping[str, list[str]]) -> dict[str, object]:
-    """Return the registry values for the options of create and config. None removes a value."""
+    """Return the registry values for the options of create and config, where None means to remove the value."""
     entries: dict[str, object] = {}
     if "type=" in given:
         kind = 0

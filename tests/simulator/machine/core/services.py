@@ -107,7 +107,7 @@ def _missing(name: str, by: str = "service name") -> CmdletError:
 
 
 def _given_names(bound: Bound) -> list[str] | None:
-    """Return the names in the call or in its pipeline input; None if neither contains names."""
+    """Return the names in the call or in its pipeline input, or None if neither contains names."""
     if "Name" in bound:
         return bound.texts("Name")
     given = items(bound.get("InputObject")) or bound.pipeline
@@ -117,7 +117,7 @@ def _given_names(bound: Bound) -> list[str] | None:
 
 
 def _selected(machine: Machine, bound: Bound) -> Iterator[Service]:
-    """Yield the services that the call names; all services if it names none.
+    """Yield the services that the call names, or all services if it names none.
 
     If a name without wildcards matches no service, write a non-terminating error.
     """

@@ -34,7 +34,7 @@ def whoami(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def systeminfo(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate systeminfo.exe. The output contains only a few of its lines."""
+    """Simulate systeminfo.exe. The output contains only a few of the real lines."""
     build = machine.windows.build
     product = machine.registry.data(CURRENT_VERSION, "ProductName", machine.windows.product)
     lines = [

@@ -39,12 +39,12 @@ class _Rule:
     flags: frozenset[str]
 
     def equals(self, ace: Ace) -> bool:
-        """Return whether an explicit entry equals the entry of this rule."""
+        """Return whether an explicit entry equals this rule's entry."""
         same = (ace.kind, sid(ace.trustee), ace.mask) == (self.kind, self.who, self.mask)
         return same and ace.flags == self.flags
 
     def entry(self) -> Ace:
-        """Return the entry."""
+        """Return the rule as an access control entry."""
         return Ace(self.kind, self.flags, "FA" if self.mask == _FULL else f"0x{self.mask:x}", abbreviated(self.who))
 
 

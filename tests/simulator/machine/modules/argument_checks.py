@@ -294,7 +294,7 @@ class Checks:
 
 
 def masked(value: Any, secrets: set[str]) -> Any:
-    """Return a result without secrets (RemoveNoLogValues). Texts that equal or contain a secret are masked."""
+    """Return a result without secrets (RemoveNoLogValues). Strings that equal or contain a secret are masked."""
     if not secrets:
         return value
     if isinstance(value, Mapping):

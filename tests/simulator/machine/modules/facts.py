@@ -145,7 +145,7 @@ def _dns(session: Session) -> Facts:
 
 
 def _env(session: Session) -> Facts:
-    # Like setup.ps1, because a trailing backslash broke ConvertTo-Json.
+    # As in setup.ps1: a trailing backslash broke ConvertTo-Json there.
     return {"env": {name: value.rstrip("\\") for name, value in session.environment.items()}}
 
 

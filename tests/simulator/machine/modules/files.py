@@ -91,7 +91,7 @@ def _unhandled(message: str) -> ArgumentError:
 def _legacy_path(session: Session, arguments: ModuleArguments) -> str:
     """Return the option `path`, or its alias `dest` or `name`.
 
-    Like Get-AnsibleParam, reject paths for which `Test-Path -IsValid` is false.
+    As Get-AnsibleParam does, reject paths for which `Test-Path -IsValid` is false.
     """
     name = next((name for name in ("path", "dest", "name") if arguments.raw(name) is not None), None)
     if name is None:

@@ -128,8 +128,8 @@ def _number(data: Any, kind: str) -> int:
 
     Raises:
         ArgumentError: the data is a number with a fraction, or it exceeds the range of its registry type.
-        ValueError: the data is not a number, it is below the range of its registry type, or it is a text with a
-            negative number.
+        ValueError: the data is not a number, it is below the range of its registry type, or it is a string with
+            a negative number.
     """
     if isinstance(data, float) and data % 1:
         raise ArgumentError(

@@ -77,7 +77,7 @@ class ServiceSettings:
     arguments: ModuleArguments
 
     def changes(self) -> dict[str, object]:
-        """Return the registry values to write; None removes a value.
+        """Return the registry values to write, where None means to remove the value.
 
         Raises:
             ArgumentError: an option is invalid.
@@ -185,7 +185,7 @@ def _action(item: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def recovery(data: object) -> tuple[int, list[tuple[str, int]]]:
-    """Return the reset period and the actions from a FailureActions value; 0 and no actions for other data."""
+    """Return the reset period and the actions from a FailureActions value, or 0 and no actions for other data."""
     if not isinstance(data, bytes) or len(data) < 20:
         return 0, []
     reset, count = struct.unpack_from("<I", data, 0)[0], struct.unpack_from("<I", data, 12)[0]

@@ -51,7 +51,7 @@ def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _find(machine: Machine, name: str) -> Service | None:
-    """Return a service by its name or display name, as Get-ServiceFromName does; None if it does not exist."""
+    """Return a service by its name or display name, as Get-ServiceFromName does, or None if it does not exist."""
     found = machine.services.get(name)
     if found is not None:
         return found
@@ -90,7 +90,7 @@ def _unhandled(message: str) -> ArgumentError:
 
 
 def _changed_config(work: Callable[[], None], what: str) -> None:
-    """Run an operation that the module does with SCManager.cs.
+    """Run an operation that the module performs through SCManager.cs.
 
     Raises:
         ArgumentError: the operation fails.

@@ -87,7 +87,7 @@ class Rules:
 
 
 def read(text: str, utilities: Iterable[str] = ()) -> Rules | None:
-    """Return the specification of a module; None if the module does not use Ansible.Basic.
+    """Return the specification of a module, or None if the module does not use Ansible.Basic.
 
     Args:
         text: the module's script.
@@ -190,7 +190,7 @@ class _Reader:
                 return self._sum(self._value(node.left), self._value(node.right))
             case Assignment():
                 return self._value(node.value)
-        raise UnreadableError(f"a {type(node).__name__} in the specification")
+        raise UnreadableError(f"the syntax node {type(node).__name__} in the specification")
 
     def _keys(self, node: SyntaxNode) -> list[str]:
         """Return the keys of a hashtable without evaluating its values, or raise UnreadableError."""
@@ -204,7 +204,7 @@ class _Reader:
             return self._keys(node.operand)
         if isinstance(node, HashLiteral):
             return [str(self._value(key)) for key, _ in node.entries]
-        raise UnreadableError(f"the keys of a {type(node).__name__}")
+        raise UnreadableError(f"the keys of the syntax node {type(node).__name__}")
 
     def _assignment(self, name: str) -> int:
         """Return the position of the first value assigned to a variable. Raise UnreadableError if there is none."""

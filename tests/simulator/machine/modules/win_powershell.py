@@ -184,7 +184,7 @@ def converted(value: object, depth: int) -> Any:
     """Convert a value as Convert-OutputObject does.
 
     Raises:
-        NotModelled: the conversion of its type is not modelled.
+        NotModelled: the conversion of the value's type is not modelled.
     """
     from simulator.machine.powershell.members.objects import ScriptMember
     from simulator.machine.powershell.types.kinds import SwitchValue, TypeValue
@@ -211,7 +211,7 @@ def converted(value: object, depth: int) -> Any:
     if isinstance(value, dict):
         return {to_text(key): converted(item, depth - 1) for key, item in value.items()}
     if not isinstance(value, PSObject) or isinstance(value, (TypeValue, ErrorRecord)):
-        raise NotModelled(f"a {type(value).__name__} in win_powershell's output")
+        raise NotModelled(f"the type {type(value).__name__} in win_powershell's output")
     if any(isinstance(item, ScriptMember) for item in value.properties.values()):
         raise NotModelled("an object with script properties or script methods in win_powershell's output")
     return {name: converted(item, depth - 1) for name, item in value.properties.items() if not callable(item)}

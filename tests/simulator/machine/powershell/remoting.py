@@ -126,7 +126,7 @@ def _object(value: object, depth: int) -> Any:
 
 
 def _simple(value: PSObject) -> Any:
-    """Return an object if CLIXML has an element for its type (a simple object); None for other objects."""
+    """Return an object if CLIXML has an element for its type (a simple object), or None for other objects."""
     if value.type_name == "System.Guid":
         return wire.PSGuid(str(uuid.UUID(str(value.text or value.get("Guid")))))
     if value.type_name == "System.Version":

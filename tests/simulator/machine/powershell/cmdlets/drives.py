@@ -17,7 +17,7 @@ _DRIVES = ("function", "variable", "alias")
 
 
 def answer(run: Interpreter, bound: Bound) -> list[object] | None:
-    """Return the result of a cmdlet for paths on `Function:`, `Variable:` or `Alias:`; None if no path is on them.
+    """Return the result of a cmdlet for paths on `Function:`, `Variable:` or `Alias:`, or None if no path is on them.
 
     Raises:
         NotModelled: the cmdlet is neither Test-Path nor Get-Item, a path has a wildcard or is on another drive, or

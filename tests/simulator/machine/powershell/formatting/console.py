@@ -121,7 +121,7 @@ def text(objects: Sequence[object]) -> str:
 
 
 def columns_of(item: object) -> tuple[str, ...] | None:
-    """Return the names of the properties that a console shows for a value; None for a value that is shown as text.
+    """Return the names of the properties that a console shows for a value, or None for a value that is shown as text.
 
     Raises:
         NotModelled: the view of the type is not modelled.

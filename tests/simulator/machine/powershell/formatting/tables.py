@@ -35,7 +35,7 @@ def _cell(value: object, *, in_table: bool = False) -> str:
         raise NotModelled("an object in a table or list of properties")
     text = to_text(value)
     if "\n" in text or (in_table and len(text) > WIDTH):
-        raise NotModelled("a text with several lines in a table or list of properties")
+        raise NotModelled("a string with several lines in a table or list of properties")
     return text
 
 

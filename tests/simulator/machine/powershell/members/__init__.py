@@ -34,7 +34,7 @@ __all__ = ["call", "find_key", "index", "read", "store", "write"]
 
 
 def read(value: object, name: str, *, strict: bool = False) -> object:
-    """Return a property; None if it does not exist and strict mode is off.
+    """Return a property, or None if it does not exist and strict mode is off.
 
     Raises:
         CmdletError: strict mode is on, and the property does not exist.
@@ -140,7 +140,7 @@ def write(value: object, name: str, new: object) -> None:
 
 
 def _members(value: object) -> Members | None:
-    """Return the members of a value's type; None if the type is not modelled."""
+    """Return the members of a value's type, or None if the type is not modelled."""
     if isinstance(value, OrderedDictionary):
         return collections.ORDERED
     if isinstance(value, GenericDictionary):
@@ -232,7 +232,7 @@ def _called(value: object, name: str, method: tuple[int, int, object], arguments
 
 
 def index(value: object, at: object) -> object:
-    """Return `value[at]`; None if a hash table does not have the key, or a list does not have the position.
+    """Return `value[at]`, or None if a hash table does not have the key, or a list does not have the position.
 
     Raises:
         CmdletError: the value or the index is null, or the value cannot be indexed.

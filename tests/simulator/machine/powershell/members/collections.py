@@ -37,12 +37,12 @@ def equal(left: object, right: object) -> bool:
 
 
 def index_of(found: Items, requested: object) -> int:
-    """Return the position of an item; -1 if the collection does not contain it."""
+    """Return the position of an item, or -1 if the collection does not contain it."""
     return next((at for at, item in enumerate(found) if equal(item, requested)), -1)
 
 
 def ordered(found: Items) -> Items:
-    """Return the items in ascending order. The comparison of text is case-sensitive."""
+    """Return the items in ascending order. Strings are compared case-sensitively."""
     return sorted(found, key=functools.cmp_to_key(lambda left, right: compare(left, right, sensitive=True)))
 
 
@@ -252,7 +252,7 @@ DICTIONARY = Members(
 
 
 def index(found: Items | str, at: object) -> object:
-    """Return an item of a list or a character of a text; None if the index is out of range.
+    """Return an item of a list or a character of a string, or None if the index is out of range.
 
     Raises:
         CmdletError: the index is null or not a number.

@@ -96,7 +96,7 @@ class PropertyBag(list[object]):
         self.owner = owner
 
     def find(self, name: object) -> object:
-        """Return the property with this name; None if the object has no such property."""
+        """Return the property with this name, or None if the object has no such property."""
         requested = to_text(name).casefold()
         return next(
             (item for item in self if isinstance(item, PSObject) and to_text(item.get("Name")).casefold() == requested),
@@ -131,7 +131,7 @@ def ps_object(value: object) -> object:
     """Return `.psobject`.
 
     Raises:
-        NotModelled: the value is not an object with properties, but for example a string or a number.
+        NotModelled: the value is not an object with properties; for example, it is a string or a number.
     """
     if not isinstance(value, PSObject):
         raise NotModelled(".psobject of a value that is not an object")

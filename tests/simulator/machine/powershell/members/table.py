@@ -26,5 +26,5 @@ class Members:
 
 
 def names(text: str) -> frozenset[str]:
-    """Return the words of a text, in lower case."""
+    """Return the words of a string, in lower case."""
     return frozenset(text.casefold().split())

@@ -134,7 +134,7 @@ SPAN = Members(
 
 def _has_flag(value: Enumeration, other: object) -> bool:
     if not isinstance(other, Enumeration):
-        raise NotModelled("HasFlag with a text")
+        raise NotModelled("HasFlag with an argument that is not an enumeration value")
     return value.number & other.number == other.number
 
 

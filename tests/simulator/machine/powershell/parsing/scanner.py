@@ -96,7 +96,7 @@ class TextScanner:
             raise self.fail(f"Missing '{text}'", "UnexpectedToken" if wrong else "")
 
     def match(self, pattern: str | re.Pattern[str]) -> re.Match[str] | None:
-        """Consume and return the match of a pattern at the current position; None if the pattern does not match."""
+        """Consume and return the match of a pattern at the current position, or None if the pattern does not match."""
         compiled = re.compile(pattern, re.IGNORECASE) if isinstance(pattern, str) else pattern
         found = compiled.match(self.text, self.position)
         if found:
@@ -104,11 +104,11 @@ class TextScanner:
         return found
 
     def see(self, pattern: str) -> re.Match[str] | None:
-        """Return the match of a pattern at the current position without consuming it; None if there is no match."""
+        """Return the match of a pattern at the current position without consuming it, or None if there is no match."""
         return re.compile(pattern, re.IGNORECASE).match(self.text, self.position)
 
     def keyword(self, *words: str) -> str | None:
-        """Consume the next word if it is one of the given words. Return it in lower case; None for other words."""
+        """Consume the next word if it is one of the given words. Return it in lower case, or None for other words."""
         found = self.see(r"[A-Za-z]+(?![\w\-.\\:/])")
         if found and found[0].casefold() in words:
             self.position = found.end()
@@ -116,7 +116,7 @@ class TextScanner:
         return None
 
     def number(self) -> tuple[int | float, str] | None:
-        """Consume a number, and return its value and its text; None if no number follows.
+        """Consume a number, and return its value and its text, or None if no number follows.
 
         The number must end at a delimiter, such as a space, an operator or the end of the text.
         """
@@ -135,8 +135,8 @@ class TextScanner:
 def _number(digits: str, suffix: str, size: str) -> int | float:
     """Return the value of a literal.
 
-    It is an Int32 if it fits and does not have the suffix `l`, otherwise an Int64; or a Double if the literal has a
-    decimal point or an exponent.
+    It is a Double if the literal has a decimal point or an exponent. Otherwise, it is an Int64 if the literal has the
+    suffix `l` or does not fit into an Int32, and else an Int32.
     """
     lower = digits.casefold()
     if suffix == "d" or (suffix and size):

@@ -23,7 +23,7 @@ DOUBLE = '"\u201c\u201d\u201e'
 
 
 def string(scanner: TextScanner, statements: Callable[[TextScanner], tuple[SyntaxNode, ...]]) -> SyntaxNode | None:
-    """Consume a string of any kind, and return its node; None if no string follows.
+    """Consume a string of any kind, and return its node, or None if no string follows.
 
     `statements` is a function that parses the contents of `$( )` up to the closing parenthesis.
     """
@@ -67,7 +67,7 @@ def _double_quoted(scanner: TextScanner, statements: Callable[[TextScanner], tup
 
 
 def expand(text: str, statements: Callable[[TextScanner], tuple[SyntaxNode, ...]]) -> SyntaxNode:
-    """Parse an expandable text without quotes around it, as in here-strings and words of commands."""
+    """Parse an expandable string without quotes around it, as in here-strings and words of commands."""
     scanner = TextScanner(text)
     parts: list[SyntaxNode] = []
     plain = ""
@@ -91,7 +91,7 @@ def _joined(parts: list[SyntaxNode], text: str) -> SyntaxNode:
 def _piece(
     scanner: TextScanner, statements: Callable[[TextScanner], tuple[SyntaxNode, ...]]
 ) -> tuple[str, SyntaxNode | None]:
-    """Consume one character, escape, variable or `$( )` of an expandable text. Return its text, or an expression."""
+    """Consume one character, escape, variable or `$( )` of an expandable string. Return its text, or an expression."""
     char = scanner.peek()
     if char == "`":
         escaped = scanner.peek(2)[1:]

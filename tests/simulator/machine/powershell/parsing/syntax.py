@@ -125,7 +125,7 @@ def _constants(node: SyntaxNode) -> list[object]:
 
 @dataclass(frozen=True)
 class FunctionParameter(SyntaxNode):
-    """A parameter of a function: name with its own capitalization, type, default and attributes."""
+    """A parameter of a function: name with its original capitalization, type, default and attributes."""
 
     name: str
     type: str = ""
@@ -152,14 +152,14 @@ class Block(SyntaxNode):
         return own or any(item.name == "parameter" for each in self.parameters for item in each.attributes)
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """Return a flag of [CmdletBinding()]; `default` if the flag is not set there."""
+        """Return a flag of [CmdletBinding()], or `default` if the flag is not set there."""
         for item in self.attributes:
             if item.name == "cmdletbinding" and name in item.named:
                 return item.flag(name)
         return default
 
     def text_of(self, name: str) -> str:
-        """Return a text argument of [CmdletBinding()]; empty if it is missing."""
+        """Return a string argument of [CmdletBinding()], or an empty string if it is missing."""
         found = [item.text(name) for item in self.attributes if item.name == "cmdletbinding" and name in item.named]
         return found[0] if found else ""
 

@@ -112,7 +112,7 @@ class Binding:
 
 
 def _flag(parameter: FunctionParameter, name: str) -> bool:
-    """Return a flag of a parameter from the first [Parameter()] that contains it; False if none contains it."""
+    """Return a flag of a parameter from the first [Parameter()] that contains it, or False if none contains it."""
     for attribute in parameter.attributes:
         if attribute.name == "parameter" and name in attribute.named:
             return attribute.flag(name)
@@ -139,7 +139,7 @@ def _sets(parameter: FunctionParameter) -> list[str]:
 
 
 def full_type(parameter: FunctionParameter) -> str:
-    """Return the full name of a parameter's type; empty if the parameter has no type."""
+    """Return the full name of a parameter's type, or an empty string if the parameter has no type."""
     return names.resolve(parameter.type) if parameter.type else ""
 
 

@@ -80,7 +80,7 @@ class Evaluator:
             emit(value)
 
     def raw(self, node: SyntaxNode) -> object:
-        """Return the value of an expression; EMPTY if it is a command or a method call that returned nothing."""
+        """Return the value of an expression, or EMPTY if it is a command or a method call that returned nothing."""
         if isinstance(node, Literal):
             return node.value
         if isinstance(node, VariableExpression):
@@ -118,15 +118,15 @@ class Evaluator:
             return name
 
     def text(self, value: object) -> str:
-        """Return a value as text within a string. Lists are joined with $OFS."""
+        """Return a value as it appears within a string. Lists are joined with $OFS."""
         if isinstance(value, (list, tuple)):
             if any(isinstance(item, (list, tuple)) for item in value):
-                raise NotModelled("the text of a list in a list")
+                raise NotModelled("a list within a list as part of a string")
             given = self._run.variables.get("ofs")
             return (" " if given is None else to_text(given)).join(to_text(item) for item in value)
         inside = value.properties.values() if isinstance(value, PSObject) and value.type_name == CUSTOM_OBJECT else ()
         if any(isinstance(item, (list, dict, PSObject)) for item in inside):
-            raise NotModelled("the text of an object that contains lists or objects")
+            raise NotModelled("an object with lists or objects in it as part of a string")
         return to_text(value)
 
     def _variable(self, node: VariableExpression) -> object:

@@ -273,7 +273,7 @@ class Interpreter:
         value = self.evaluator.value(node.value) if node.value is not None else None
         if node.kind == "exit":
             if isinstance(value, str) and not value.strip().lstrip("-").isdigit():
-                raise NotModelled("exit with a text")
+                raise NotModelled("exit with a string")
             raise ExitFlow(integer(value) if value is not None else 0)
         if node.value is None and self.evaluator.caught is not None:
             raise self.evaluator.caught
