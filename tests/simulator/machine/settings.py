@@ -64,7 +64,7 @@ class MachineSettings:
             elif kind == "str":
                 known[name] = str(value)
             elif isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise ValueError(f"expected a number for {name} of a node, got {value!r}")
+                raise ValueError(f"expected a number for the node setting {name}, got {value!r}")
             else:
                 known[name] = int(value) if kind == "int" else float(value)
         if missing := {"name", "address"} - known.keys():
@@ -74,5 +74,5 @@ class MachineSettings:
         return cls(options=options, **known)  # type: ignore[arg-type]
 
     def option(self, name: str, default: object = None) -> object:
-        """Return a setting from `options`; `default` if the setting is missing."""
+        """Return a setting from `options`, or `default` if the setting is missing."""
         return self.options.get(name, default)

@@ -42,13 +42,13 @@ class DecryptionError(Exception):
 
 @dataclass(frozen=True)
 class Logon:
-    """The result of authenticating a request: a user, or a response that asks for credentials or their next part."""
+    """The result of authenticating a request: a user, or a response that asks for (further) credentials."""
 
     user: str | None = None
     response: HttpResponse | None = None
     headers: tuple[tuple[str, str], ...] = ()
     failed: bool = False
-    """Whether the credentials were complete and wrong. Windows counts this towards the account's lockout threshold."""
+    """Whether the credentials were complete but wrong. Windows counts this towards the account's lockout threshold."""
 
 
 class ConnectionLogon:

@@ -45,7 +45,7 @@ class Console:
         self._changed.notify_all()
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Wait for the end of the input or command (with `to_exit`, also for a line `exit`), and return the input."""
+        """Return the input when the input or the command ends or, with `to_exit`, when a line `exit` has been typed."""
         with self._changed:
             while not self._ended and not self.stopped.is_set():
                 lines = [line.strip().lower() for line in bytes(self._typed).splitlines()]

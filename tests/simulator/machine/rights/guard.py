@@ -71,7 +71,7 @@ class Guard:
     def require_child(self, path: str, *, folder: bool) -> None:
         """Raise AccessDeniedError unless the acting user may create an item at a path.
 
-        The folder of the path must exist.
+        The parent folder must exist.
         """
         token = self.token
         requested = check.ADD_FOLDER if folder else check.ADD_FILE

@@ -101,7 +101,7 @@ def service_sid(name: str) -> str:
 
 
 def built_in(account: str) -> Token | None:
-    """Return the token of a built-in account or of a service's account; None for a user's account.
+    """Return the token of a built-in account or of a service's account, or None for a user's account.
 
     The tokens of SYSTEM and of containers' accounts are complete. Other tokens do not contain the
     local groups of the account.

@@ -48,7 +48,7 @@ class JinjaEngine:
 
 
 def template_engine(data: bytes) -> JinjaEngine | None:
-    """Return the engine that a document's first line names; None if the document is not a Jinja template."""
+    """Return the engine that a document's first line names, or None if the document is not a Jinja template."""
     head = re.match(r"##\s*template:(.*)", data.decode(), re.IGNORECASE)
     return JinjaEngine() if head and head[1].lower().strip() == "jinja" else None
 

@@ -181,7 +181,7 @@ def _distribution_points(certificate: x509.Certificate) -> list[str]:
 
 
 def _fetch(machine: Machine, url: str, roots: list[str]) -> x509.CertificateRevocationList | None:
-    """Download a revocation list, and return it if it has not expired and one of the roots signed it; otherwise None.
+    """Download and return a revocation list. Return None if this fails, the list has expired, or no root signed it.
 
     As on Windows, curl's proxies are not used.
     """

@@ -29,7 +29,7 @@ OTHER_VERSION, REBOOT_REQUIRED = 1638, 3010
 
 
 def package_of(machine: Machine, path: str) -> InstallerPackage | None:
-    """Return the package in a file; None if the file is not a package."""
+    """Return the package in a file, or None if the file is not a package."""
     if not machine.files.is_file(path):
         return None
     return installer_package.read(machine.files.read_bytes(path))

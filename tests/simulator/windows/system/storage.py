@@ -33,7 +33,7 @@ _SMALLEST = 16 * GIGABYTE
 
 
 def unallocated(machine: Machine) -> int:
-    """Return the number of bytes of the first disk that belong to no partition."""
+    """Return the size of the unallocated space on the first disk, in bytes."""
     configured = machine.settings.option("unallocated_gb", 0)
     total = int(float(configured) * GIGABYTE) if isinstance(configured, (int, float)) else 0
     return max(0, total - (machine.files.size() - machine.files.capacity))

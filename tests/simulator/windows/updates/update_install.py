@@ -68,7 +68,7 @@ class InstallationResult:
 
 
 def scale(machine: Machine, seconds: float) -> float:
-    """Convert seconds of Windows' time to real seconds."""
+    """Convert simulated seconds to real seconds."""
     return seconds * machine.settings.time_scale
 
 
