@@ -14,13 +14,13 @@ class MachineSettings:
 
     Args:
         name: the initial computer name.
-        address: the IP address (one of 127.0.0.0/8).
+        address: the IP address (in 127.0.0.0/8).
         windows: a key of `versions.VERSIONS`.
         user, password: the administrator's account.
         disk_gb: the size of drive C:.
         memory_mb, processors: the size of the memory and the number of processors.
         reboot_seconds: the duration of a reboot (real seconds).
-        feature_seconds: the duration of the installation of a feature (real seconds).
+        feature_seconds: the duration of a feature installation (real seconds).
         time_scale: the number of real seconds per second of Windows' delays, such as those of service recovery and of
             a scheduled shutdown.
         pause_scale: the number of real seconds per second of the pauses in scripts (Start-Sleep, WaitForExit).
@@ -52,7 +52,7 @@ class MachineSettings:
         """Read an entry of a fleet file. Unknown keys become options.
 
         Raises:
-            ValueError: a value is not a number although it must be one, or the name or address is missing.
+            ValueError: a setting that must be a number is not one, or the name or address is missing.
         """
         known: dict[str, object] = {}
         options: dict[str, object] = {}

@@ -82,7 +82,7 @@ class WinrsShell(Shell):
         self._commands: dict[str, ShellCommand] = {}
 
     def command(self, request: WsmanRequest) -> str:
-        """Start a command: immediately, or after its input if this is a pipe (WINRS_CONSOLEMODE_STDIN is false)."""
+        """Start a command: immediately, or after all its input if that is a pipe (WINRS_CONSOLEMODE_STDIN is false)."""
         line = request.find("CommandLine")
         program = request.find("CommandLine/Command")
         if line is None or program is None:

@@ -59,7 +59,7 @@ class Guard:
 
     @property
     def token(self) -> Token | None:
-        """The token of the acting user; None means Windows itself or no checks: everything is allowed."""
+        """The token of the acting user; None (Windows itself, or no checks) allows everything."""
         return self._acting.token if self._acting else None
 
     def require(self, path: str, rights: int, enabled: Collection[str] = ()) -> None:
