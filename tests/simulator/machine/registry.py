@@ -204,7 +204,7 @@ class Registry:
             return key is not None and key.values.pop(name.casefold(), None) is not None
 
     def _require_write(self, names: list[str]) -> None:
-        """Raise RegistryDeniedError unless the caller is administrative or the key is in HKEY_CURRENT_USER.
+        """Raise RegistryDeniedError unless the caller is an administrator or the key is in HKEY_CURRENT_USER.
 
         Only Windows itself may write a key that `protect` covers.
 

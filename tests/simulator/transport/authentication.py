@@ -89,7 +89,7 @@ class ConnectionLogon:
         return self._settings().basic and self.takes_plain
 
     def check(self, request: HttpRequest) -> Logon:
-        """Check the Authorization header of a request."""
+        """Check the Authorization header of a request, and return the result."""
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "basic":
             user = self._check_basic(credentials) if self._takes_basic else None

@@ -95,7 +95,7 @@ def _stored(run: CloudbaseRun, kind: str, data: bytes) -> str:
 
 
 def _run(run: CloudbaseRun, path: str, module: str) -> int:
-    """Run a file, remove it if it is temporary, and log its output at the level DEBUG."""
+    """Run a file, remove it if it is temporary, log its output at level DEBUG, and return its exit code."""
     more: dict[str, Any] = {
         "environment": run.environment,
         "directory": r"C:\Windows\System32",

@@ -99,7 +99,7 @@ class CloudbaseUserDataPlugin:
         return result
 
     def _handled(self, part: Message, handlers: dict[str, Callable[..., object]]) -> int:
-        """Process a part, with the part handler for its type if there is one (userdataplugins/parthandler.py)."""
+        """Process a part, using the part handler for its type if there is one (userdataplugins/parthandler.py)."""
         kind, payload = part.get_content_type(), part.get_payload(decode=True)
         if kind in handlers:
             handlers[kind](None, kind, part.get_filename(), payload)

@@ -45,7 +45,7 @@ _EXPIRED = "SEC_E_CERT_EXPIRED (0x80090328) - The received certificate has expir
 
 
 def secure(machine: Machine, stream: Stream, host: str, config: OperationOptions, version: Version) -> Stream:
-    """Start TLS on a connection.
+    """Start TLS on a connection, and return the TLS connection.
 
     Raises:
         CurlError: exit code 35, 60 or 77 if TLS fails, or 28 if a limit is exceeded.

@@ -43,7 +43,7 @@ _HASHES = {"MD5": "md5", "SHA1": "sha1", "SHA256": "sha256", "SHA384": "sha384",
 
 
 def _store(location: str) -> str:
-    """Return the machine's certificate store for a path on the certificate drive."""
+    """Return the name of the machine's certificate store for a path on the certificate drive."""
     found = re.fullmatch(r"cert:\\?localmachine\\(\w+)\\?", location.replace("/", "\\"), re.IGNORECASE)
     name = _STORES.get(found[1].casefold()) if found else None
     if name is None:

@@ -72,7 +72,7 @@ def msiexec(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _act(machine: Machine, action: str, target: str, properties: Mapping[str, str]) -> int:
-    """Open the package as the caller. The installer's service, which runs as SYSTEM, installs or removes it.
+    """Open a package as the caller, install or remove it as SYSTEM, and return the exit code.
 
     If the caller is not an administrator, packages for all users fail with 1603 (errors 1925 and 1730):
     https://learn.microsoft.com/windows/win32/msi/windows-installer-error-messages

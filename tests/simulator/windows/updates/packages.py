@@ -88,7 +88,7 @@ def trusts(machine: Machine, signer: UpdateSigner) -> bool:
 
 
 def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> InstallationResult:
-    """Install the package in a file.
+    """Install the package in a file, and return the result.
 
     Raises:
         ProcessEndedError: `stop` is set before the installation ends.

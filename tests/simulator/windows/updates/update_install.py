@@ -79,7 +79,7 @@ def install(
     stop: threading.Event,
     progress: Callable[[int], None] = lambda _percent: None,
 ) -> InstallationResult:
-    """Install an applicable update, and wait until TiWorker has finished.
+    """Install an applicable update, wait until TiWorker has finished, and return the result.
 
     Args:
         stop: an event that is set when the calling process ends. This ends the wait, while TiWorker continues.
