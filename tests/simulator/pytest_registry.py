@@ -13,7 +13,7 @@ from simulator.kubernetes_node.registry.real import RealRegistry, unavailable
 
 @pytest.fixture(scope="session")
 def real_registry() -> Iterator[RealRegistry]:
-    """Yield a real registry, which is empty until a test calls `fill`; skip the test without a registry program."""
+    """Yield a real registry, which is empty until a test calls `fill`. Without a registry program, skip the test."""
     if reason := unavailable():
         pytest.skip(reason)
     with RealRegistry() as found:

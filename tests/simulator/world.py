@@ -85,6 +85,6 @@ def _options(entry: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """
     if unknown := entry.keys() - {"address", "port", *names}:
         raise ValueError(
-            f"expected {', '.join(('address', 'port', *names))}, got unknown keys: {', '.join(sorted(unknown))}"
+            f"expected only the keys {', '.join(('address', 'port', *names))}, got {', '.join(sorted(unknown))}"
         )
     return {"address": "127.0.0.1", "port": 0, **entry}

@@ -32,7 +32,7 @@ class StopSignal(threading.Event):
         return super().is_set() or self._parent.is_set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the signal or its parent is set."""
+        """Wait until the signal or its parent is set, or a timeout ends the wait. Return whether one of them is set."""
         end = None if timeout is None else time.monotonic() + timeout
         while not self.is_set():
             left = 0.05 if end is None else min(0.05, end - time.monotonic())
@@ -106,7 +106,7 @@ class Processes:
     def detach(
         self, name: str, user: str, work: Callable[[Process], object], starter: threading.Event | None = None
     ) -> Process:
-        """Run `work` in a separate process. It survives the shell that started it, but not a reboot.
+        """Run `work` in a separate process. The process survives the shell that started it, but not a reboot.
 
         Args:
             starter: the `stop` event of the process that starts the new process.
@@ -127,7 +127,7 @@ class Processes:
         return process
 
     def get(self, process_id: int) -> Process | None:
-        """Return a process; None if it is not running."""
+        """Return a process, or None if it is not running."""
         with self._lock:
             process = self._running.get(process_id)
         return process if process and process.alive else None
@@ -138,7 +138,7 @@ class Processes:
             return [process for process in self._running.values() if process.alive]
 
     def executing(self, path: str) -> str | None:
-        """Return the path of a running executable at or below a path; None if there is none.
+        """Return the path of a running executable at or below a path, or None if there is none.
 
         Windows allows renaming a running executable, but neither writing to it nor deleting it:
         https://en.wikipedia.org/wiki/File_locking#In_Microsoft_Windows

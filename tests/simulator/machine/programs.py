@@ -84,7 +84,7 @@ class MachinePrograms:
         self._machine = machine
 
     def locate(self, name: str, environment: Mapping[str, str] | None = None, directory: str = "C:\\") -> str | None:
-        """Return the path of the file that Windows finds for a program name; None if it finds no file."""
+        """Return the path of the file that Windows finds for a program name, or None if it finds no file."""
         files = self._machine.files
         text = name.strip('"')
         if "\\" in text or "/" in text or ":" in text:

@@ -24,7 +24,7 @@ def below(folder: Path, names: Sequence[str]) -> Path:
 
 
 def link_target(root: Path, place: Path) -> Path | None:
-    """Return the path below the root after following all links; None without links, or if one points outside."""
+    """Return the path below the root after following all links, or None if there are no links or one points outside."""
     at = root
     for part in place.relative_to(root).parts:
         at = at / part

@@ -164,14 +164,14 @@ class Registry:
             return parent is not None and parent.subkeys.pop(names[-1].casefold(), None) is not None
 
     def get(self, path: str, name: str) -> Value | None:
-        """Return a value; None if the value does not exist. The key's default value has the name `""`."""
+        """Return a value, or None if the value does not exist. The key's default value has the name `""`."""
         with self._lock:
             key = self._find(path)
             found = key.values.get(name.casefold()) if key else None
             return found[1] if found else None
 
     def data(self, path: str, name: str, default: object = None) -> object:
-        """Return the data of a value; `default` if the value does not exist."""
+        """Return the data of a value, or `default` if the value does not exist."""
         value = self.get(path, name)
         return default if value is None else value.data
 
@@ -204,7 +204,7 @@ class Registry:
             return key is not None and key.values.pop(name.casefold(), None) is not None
 
     def _require_write(self, names: list[str]) -> None:
-        """Raise RegistryDeniedError unless the caller is administrative or the key is in HKEY_CURRENT_USER.
+        """Raise RegistryDeniedError unless the caller is an administrator or the key is in HKEY_CURRENT_USER.
 
         Only Windows itself may write a key that `protect` covers.
 
@@ -218,7 +218,7 @@ class Registry:
             raise RegistryDeniedError("\\".join(names))
 
     def values(self, path: str) -> dict[str, Value]:
-        """Return the values of a key by name; none if the key does not exist."""
+        """Return the values of a key by name. A missing key has no values."""
         with self._lock:
             key = self._find(path)
             return dict(key.values.values()) if key else {}

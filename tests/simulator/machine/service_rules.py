@@ -64,7 +64,7 @@ def check(machine: Machine, name: str, entries: Mapping[str, object]) -> None:
 def account_exists(machine: Machine, account: str, service: str) -> bool:
     r"""Return whether an account exists and services can run as it.
 
-    Of the accounts of domains, only managed accounts (`DOMAIN\NAME$`) are modelled, which are assumed to exist.
+    Of domain accounts, only managed accounts (`DOMAIN\NAME$`) are modelled. They are assumed to exist.
     """
     requested = account.casefold()
     if requested in BUILT_IN:

@@ -4,8 +4,8 @@
 
 Only two things define the order: load ordering groups and dependencies
 (https://learn.microsoft.com/windows/win32/services/automatically-starting-services). In all other respects, services
-start here in a random order, which differs from boot to boot. Therefore, a node that works only with one order fails
-at some of its boots.
+start here in a random order, which differs from boot to boot. Therefore, a node that works with only one order fails
+on some boots.
 
 Delayed auto-start services start one at a time in the order of their names, a short delay after all others, and after
 the services on which they depend. If a service that is not delayed depends on a delayed service, the delayed service

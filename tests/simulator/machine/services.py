@@ -80,7 +80,7 @@ class Services:
         return self._registry.get(f"{ROOT}\\{name}", "ImagePath") is not None
 
     def get(self, name: str) -> Service | None:
-        """Return a service; None if it does not exist."""
+        """Return a service, or None if it does not exist."""
         key = f"{ROOT}\\{name}"
         image = self._registry.get(key, "ImagePath")
         if image is None:
@@ -113,7 +113,7 @@ class Services:
         """Create a service. `entries` are its registry values, such as `Start`, `DisplayName` or `ObjectName`.
 
         Raises:
-            ServiceError: 5 (access denied), 1072 (being deleted), 1073 (exists), or an error of `service_rules`.
+            ServiceError: with code 5, 1072 (being deleted) or 1073 (exists), or because of a check in `service_rules`.
         """
         with self._changing():
             if self.exists(name):

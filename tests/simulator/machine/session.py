@@ -37,7 +37,7 @@ class Session:
     standard_error: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:
-        """Add the variables that the machine sets for all processes of the user, and set the folder if it is empty."""
+        """Add the variables that the machine sets for all processes of the user, and set a folder if none is given."""
         self.environment = {**self.machine.user_environment(self.user), **self.environment}
         self.directory = self.directory or self.variable("USERPROFILE", "C:\\")
 
@@ -47,7 +47,7 @@ class Session:
         return next((value for key, value in self.environment.items() if key.casefold() == requested), default)
 
     def expand(self, text: str) -> str:
-        """Return a text with each `%NAME%` replaced with the value of the environment variable."""
+        """Return a string with each `%NAME%` replaced with the value of the environment variable."""
         from simulator.machine.command_line import expand
 
         return expand(text, self.environment)

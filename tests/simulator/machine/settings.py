@@ -14,13 +14,13 @@ class MachineSettings:
 
     Args:
         name: the initial computer name.
-        address: the IP address (one of 127.0.0.0/8).
+        address: the IP address (in 127.0.0.0/8).
         windows: a key of `versions.VERSIONS`.
         user, password: the administrator's account.
         disk_gb: the size of drive C:.
         memory_mb, processors: the size of the memory and the number of processors.
         reboot_seconds: the duration of a reboot (real seconds).
-        feature_seconds: the duration of the installation of a feature (real seconds).
+        feature_seconds: the duration of a feature installation (real seconds).
         time_scale: the number of real seconds per second of Windows' delays, such as those of service recovery and of
             a scheduled shutdown.
         pause_scale: the number of real seconds per second of the pauses in scripts (Start-Sleep, WaitForExit).
@@ -52,7 +52,7 @@ class MachineSettings:
         """Read an entry of a fleet file. Unknown keys become options.
 
         Raises:
-            ValueError: a value is not a number although it must be one, or the name or address is missing.
+            ValueError: a setting that must be a number is not one, or the name or address is missing.
         """
         known: dict[str, object] = {}
         options: dict[str, object] = {}
@@ -64,7 +64,7 @@ class MachineSettings:
             elif kind == "str":
                 known[name] = str(value)
             elif isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise ValueError(f"expected a number for {name} of a node, got {value!r}")
+                raise ValueError(f"expected a number for the node setting {name}, got {value!r}")
             else:
                 known[name] = int(value) if kind == "int" else float(value)
         if missing := {"name", "address"} - known.keys():
@@ -74,5 +74,5 @@ class MachineSettings:
         return cls(options=options, **known)  # type: ignore[arg-type]
 
     def option(self, name: str, default: object = None) -> object:
-        """Return a setting from `options`; `default` if the setting is missing."""
+        """Return a setting from `options`, or `default` if the setting is missing."""
         return self.options.get(name, default)

@@ -76,12 +76,12 @@ def double_text(value: float) -> str:
 
 
 def utf16_length(text: str) -> int:
-    """Return the length of a text as .NET counts it, in UTF-16 code units."""
+    """Return the length of a string as .NET counts it, in UTF-16 code units."""
     return len(text.encode("utf-16-le")) // 2
 
 
 def utf16_slice(text: str, start: int | None, end: int | None) -> str:
-    """Return the part of a text between two positions in UTF-16 code units. Half of a surrogate pair becomes U+FFFD."""
+    """Return the part of a string between two positions in UTF-16 code units. Half a surrogate pair becomes U+FFFD."""
     data = text.encode("utf-16-le")
     part = data[slice(*(None if at is None else 2 * at for at in (start, end)))]
     return part.decode("utf-16-le", "replace")

@@ -11,7 +11,7 @@ from simulator.machine.objects import CmdletError
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return whether a text matches a PowerShell wildcard pattern (`*`, `?`, `[a-c]`), ignoring case.
+    """Return whether a string matches a PowerShell wildcard pattern (`*`, `?`, `[a-c]`), ignoring case.
 
     Raises:
         CmdletError: the pattern is invalid.
@@ -30,7 +30,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def any_match(patterns: Iterable[str], text: str) -> bool:
-    """Return whether a text matches one of the patterns."""
+    """Return whether a string matches one of the patterns."""
     return any(matches(pattern, text) for pattern in patterns)
 
 

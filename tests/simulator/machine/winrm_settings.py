@@ -52,12 +52,12 @@ def listeners(machine: Machine) -> list[str]:
 
 
 def certificate_of(machine: Machine) -> str:
-    """Return the thumbprint of the HTTPS listener's certificate; empty if no thumbprint is set."""
+    """Return the thumbprint of the HTTPS listener's certificate, or an empty string if no thumbprint is set."""
     return str(machine.registry.data(f"{KEY}\\Listener\\*+HTTPS", "certThumbprint", ""))
 
 
 def wire_settings(machine: Machine) -> WinrmSettings:
-    """Return the settings that the transport needs. HTTPS is available only with the listener's certificate."""
+    """Return the settings that the transport needs. HTTPS requires that the machine has the listener's certificate."""
     transports = set(listeners(machine))
     if not certificate_store.contains(machine, "My", certificate_of(machine)):
         transports.discard("HTTPS")

@@ -42,13 +42,13 @@ class DecryptionError(Exception):
 
 @dataclass(frozen=True)
 class Logon:
-    """The result of authenticating a request: a user, or a response that asks for credentials or their next part."""
+    """The result of authenticating a request: a user, or a response that asks for (further) credentials."""
 
     user: str | None = None
     response: HttpResponse | None = None
     headers: tuple[tuple[str, str], ...] = ()
     failed: bool = False
-    """Whether the credentials were complete and wrong. Windows counts this towards the account's lockout threshold."""
+    """Whether the credentials were complete but wrong. Windows counts this towards the account's lockout threshold."""
 
 
 class ConnectionLogon:
@@ -89,7 +89,7 @@ class ConnectionLogon:
         return self._settings().basic and self.takes_plain
 
     def check(self, request: HttpRequest) -> Logon:
-        """Check the Authorization header of a request."""
+        """Check the Authorization header of a request, and return the result."""
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "basic":
             user = self._check_basic(credentials) if self._takes_basic else None

@@ -50,7 +50,7 @@ class TransportFault:
         if self.request < 0 or self.count < 1 or self.seconds < 0:
             raise ValueError(f"expected request >= 0, seconds >= 0 and count >= 1, got {self}")
         if self.request == REQUEST_NEVER and self.kind not in ("link_down", "shell_gone"):
-            raise ValueError(f"expected request >= 1 for a fault of the kind {self.kind}, got {self.request}")
+            raise ValueError(f"expected request >= 1 for a fault of kind {self.kind}, got {self.request}")
         if self.seconds == 0.0:
             object.__setattr__(self, "seconds", DEFAULT_SECONDS.get(self.kind, 0.0))
 
@@ -71,7 +71,7 @@ class TransportFault:
         for key, value in data.items():
             if key not in known or not isinstance(value, known[key]) or isinstance(value, bool):
                 raise ValueError(
-                    f"expected one of {', '.join(known)} with a value of its type in a fault, got {key}={value!r}"
+                    f"expected only the keys {', '.join(known)} with values of the correct type, got {key}={value!r}"
                 )
         return cls(**data)  # type: ignore[arg-type]
 
@@ -86,7 +86,7 @@ class FaultPlan:
         self.released = threading.Event()
 
     def add(self, fault: TransportFault) -> None:
-        """Add a fault. Its count of requests starts now."""
+        """Add a fault. Requests before this call do not count."""
         with self._lock:
             self._faults.append(fault)
 

@@ -53,7 +53,7 @@ class ConsoleInput(Protocol):
     """The input that a client types while a command runs."""
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Wait for the end of the input or command (with `to_exit`, also for a line `exit`), and return the input."""
+        """Return the input when the input or the command ends or, with `to_exit`, when a line `exit` has been typed."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class NodePorts(Protocol):
         """Open the ports of WinRM's listeners, because the node has started or its link is up again."""
 
     def listeners_changed(self) -> None:
-        """Open and close ports after a change of WinRM's listeners; the connections of a closed port are cut."""
+        """Open and close ports after a change to WinRM's listeners; the connections of a closed port are cut."""
 
     def forget_shells(self) -> None:
         """Handle a restart of the WinRM service: shells end, commands are stopped, and connections stay open."""
@@ -216,7 +216,7 @@ class Host(Protocol):
 
     @property
     def name(self) -> str:
-        """The computer's name, which is `Machine` in WSMan faults."""
+        """The computer's name, which WSMan faults contain as `Machine`."""
 
     def attach(self, ports: NodePorts) -> None:
         """Store the node's network ports. This is called once, before the ports open."""
@@ -228,10 +228,10 @@ class Host(Protocol):
         """Return the settings in winrm/config. This is called when ports open, and for every connection and request."""
 
     def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:
-        """Run a WinRS command line with its whole standard input. It runs in a separate thread, so it may block."""
+        """Run a WinRS command line with all its standard input. This is called in a separate thread and may block."""
 
     def run_script(self, pipeline: PipelineRequest, execution: Execution) -> ScriptResult:
-        """Run a PSRP pipeline with its whole input. It runs in a separate thread, so it may block."""
+        """Run a PSRP pipeline with all its input. This is called in a separate thread and may block."""
 
     def shell_closed(self, shell_id: str) -> None:
         """Discard the state of a shell or runspace pool that was deleted or lost."""

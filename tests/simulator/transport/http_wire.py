@@ -77,7 +77,7 @@ class HttpConnection:
         self._buffer = bytearray()
 
     def read_request(self) -> HttpRequest | None:
-        """Return the next request; None if the client has disconnected.
+        """Return the next request, or None if the client has disconnected.
 
         Raises:
             BadRequestError: the received data is not HTTP, or it is too large.

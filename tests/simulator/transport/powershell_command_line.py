@@ -73,7 +73,7 @@ def parse_command_line(line: str) -> PowerShellCommandLine | None:
     """Parse a command line.
 
     Returns:
-        The parsed command line; None if the program is not PowerShell.
+        The parsed command line, or None if the program is not PowerShell.
 
     Raises:
         ValueError: a parameter is unknown, a value is missing, or a script is not valid base64.
@@ -107,7 +107,7 @@ def encode_command(script: str) -> str:
 
 
 def split_words(line: str) -> list[str]:
-    """Split a command line as CommandLineToArgvW does: quotes group, and backslashes escape only before a quote."""
+    """Split a command line as CommandLineToArgvW does: quotes group words; backslashes escape only before a quote."""
     words: list[str] = []
     word: list[str] | None = None
     quoted = False
@@ -140,7 +140,7 @@ def split_words(line: str) -> list[str]:
 
 
 def _parameter(word: str) -> str | None:
-    """Return the full name of a parameter; None if the word is not a parameter and therefore begins the command.
+    """Return the full name of a parameter, or None if the word is not a parameter and therefore begins the command.
 
     Raises:
         ValueError: PowerShell has no such parameter.

@@ -77,7 +77,7 @@ class PsrpPool(Shell):
             self._take_in(base64.b64decode(creation.text or ""), None)
 
     def command(self, request: WsmanRequest) -> str:
-        """Create a pipeline from its first fragment, the command's argument. The pipeline starts after its input."""
+        """Create a pipeline from its first fragment, the command's argument. It starts when its input has ended."""
         line = request.find("CommandLine")
         arguments = request.find("CommandLine/Arguments")
         if line is None or arguments is None:

@@ -111,7 +111,8 @@ class Shell(ABC):
         Args:
             request: the Receive request.
             command_id: the command whose output is requested; empty for the shell's output.
-            take: a function that returns the response's body; None without output. It is called with `changed` locked.
+            take: a function that returns the response's body, or None if there is no output. It is called with
+                `changed` locked.
             finished: a function that returns whether the command no longer exists.
 
         Raises:
@@ -191,6 +192,6 @@ def signal_code(request: WsmanRequest) -> tuple[str, str]:
 
 
 def desired_command(request: WsmanRequest) -> str:
-    """Return the command id of a Receive; empty for the shell's streams."""
+    """Return the command id of a Receive, or an empty string for the shell's streams."""
     desired = request.find("Receive/DesiredStream")
     return "" if desired is None else (desired.get("CommandId") or "").upper()

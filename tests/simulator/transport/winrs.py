@@ -45,7 +45,7 @@ class Console:
         self._changed.notify_all()
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Wait for the end of the input or command (with `to_exit`, also for a line `exit`), and return the input."""
+        """Return the input when the input or the command ends or, with `to_exit`, when a line `exit` has been typed."""
         with self._changed:
             while not self._ended and not self.stopped.is_set():
                 lines = [line.strip().lower() for line in bytes(self._typed).splitlines()]
@@ -82,7 +82,7 @@ class WinrsShell(Shell):
         self._commands: dict[str, ShellCommand] = {}
 
     def command(self, request: WsmanRequest) -> str:
-        """Start a command: immediately, or after its input if this is a pipe (WINRS_CONSOLEMODE_STDIN is false)."""
+        """Start a command: immediately, or after all its input if that is a pipe (WINRS_CONSOLEMODE_STDIN is false)."""
         line = request.find("CommandLine")
         program = request.find("CommandLine/Command")
         if line is None or program is None:

@@ -87,7 +87,7 @@ class WsmanRequest:
         return self.action.rpartition("/")[2]
 
     def find(self, path: str) -> ET.Element | None:
-        """Return an element of the body by its path, whose names are in the shell namespace; None if it is missing."""
+        """Return an element of the body by its path in the shell namespace, or None if the element is missing."""
         return self.body.find("/".join(f"{{{SHELL}}}{part}" for part in path.split("/")))
 
 

@@ -8,7 +8,7 @@ from simulator.machine.objects import Bound, CmdletError, PSObject, items
 
 
 def objects(bound: Bound, *parameters: str) -> list[PSObject]:
-    """Return the objects from parameters or, if these have none, from the pipeline."""
+    """Return the objects from the given parameters or, if there are none, from the pipeline."""
     found = [item for name in parameters for item in items(bound.get(name))] or list(bound.pipeline)
     return [item for item in found if isinstance(item, PSObject)]
 

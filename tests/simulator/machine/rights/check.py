@@ -81,7 +81,7 @@ def _of_privileges(token: Token, enabled: Iterable[str]) -> int:
 
 
 def may_own(token: Token, owner: str, enabled: Iterable[str] = ()) -> bool:
-    """Return whether a token may set an owner: its account, its group Administrators, or by privilege any owner.
+    """Return whether a token may set an owner: its user, its default owner or, with SeRestorePrivilege, any owner.
 
     If it may not, the error is ERROR_INVALID_OWNER (1307):
     https://learn.microsoft.com/windows/win32/secauthz/taking-object-ownership-in-c--

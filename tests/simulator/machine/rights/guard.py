@@ -59,7 +59,7 @@ class Guard:
 
     @property
     def token(self) -> Token | None:
-        """The token of the acting user; None means Windows itself or no checks: everything is allowed."""
+        """The token of the acting user; None (Windows itself, or no checks) allows everything."""
         return self._acting.token if self._acting else None
 
     def require(self, path: str, rights: int, enabled: Collection[str] = ()) -> None:
@@ -71,7 +71,7 @@ class Guard:
     def require_child(self, path: str, *, folder: bool) -> None:
         """Raise AccessDeniedError unless the acting user may create an item at a path.
 
-        The folder of the path must exist.
+        The parent folder must exist.
         """
         token = self.token
         requested = check.ADD_FOLDER if folder else check.ADD_FILE

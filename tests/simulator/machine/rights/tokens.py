@@ -43,7 +43,7 @@ ALIASES = {
     "RD": "S-1-5-32-555", "NO": "S-1-5-32-556", "MU": "S-1-5-32-558", "LU": "S-1-5-32-559", "HA": "S-1-5-32-578",
     "RM": "S-1-5-32-580", "AC": "S-1-15-2-1",
 }  # fmt: skip
-"""SDDL's common abbreviations for accounts that every machine has (MS-DTYP 2.5.1.1), without domain accounts."""
+"""SDDL's common abbreviations for accounts that every machine has (MS-DTYP 2.5.1.1), excluding domain accounts."""
 
 _SYSTEM_NAMES = frozenset({"system", "localsystem"})
 _SERVICE_NAMES = {
@@ -101,7 +101,7 @@ def service_sid(name: str) -> str:
 
 
 def built_in(account: str) -> Token | None:
-    """Return the token of a built-in account or of a service's account; None for a user's account.
+    """Return the token of a built-in account or of a service's account, or None for a user's account.
 
     The tokens of SYSTEM and of containers' accounts are complete. Other tokens do not contain the
     local groups of the account.

@@ -72,7 +72,7 @@ class CloudbaseRun:
     shared: dict[str, str] = field(default_factory=dict)
 
     def log(self, level: str, module: str, text: str) -> None:
-        """Write a line to the log file, if the level of the module allows it (oslo.log)."""
+        """Write a line to the log file, if the log level of the module allows it (oslo.log)."""
         logger = f"cloudbaseinit.{module}"
         pairs = dict(pair.split("=", 1) for pair in self.configuration.items("default_log_levels") if "=" in pair)
         least = pairs.get(logger, "DEBUG" if self.configuration.flag("debug", False) else "INFO")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Metadata services (cloudbaseinit/metadata): NoCloud and OpenStack on a config drive, and the empty service.
 
-The setting `config_drive` of a machine is its config drive: `label`, and `files` with the contents by their paths.
+A machine's setting `config_drive` describes its config drive: `label`, and `files` with the contents by path.
 Services that need a network or a hypervisor find nothing.
 """
 
@@ -59,7 +59,7 @@ class CloudbaseService:
         return []
 
     def get_admin_username(self) -> str | None:
-        """Return the name of the account to create; None for the name in the configuration."""
+        """Return the name of the account to create, or None for the configured name."""
         return None
 
     def get_user_data(self) -> bytes | None:
@@ -152,7 +152,7 @@ class OpenStackDrive(_ConfigDrive):
         return [key.strip() for key in (self._data().get("public_keys") or {}).values()]
 
     def get_admin_username(self) -> str | None:
-        """Return the name of the account to create; None for the name in the configuration."""
+        """Return the name of the account to create, or None for the configured name."""
         return (self._data().get("meta") or {}).get("admin_username")
 
     def get_user_data(self) -> bytes | None:
@@ -167,7 +167,7 @@ _DRIVES: Mapping[str, type[_ConfigDrive]] = {
 
 
 def load_service(run: CloudbaseRun) -> CloudbaseService | None:
-    """Return the first configured service that has data or is EmptyMetadataService; None if there is none.
+    """Return the first configured service that has data or is EmptyMetadataService, or None if there is none.
 
     Source: metadata/factory.py.
 

@@ -17,7 +17,7 @@ PluginWork = Callable[[CloudbaseRun, CloudbaseService], tuple[int, bool]]
 
 
 def _nothing(run: CloudbaseRun, service: CloudbaseService) -> tuple[int, bool]:
-    """Run a plugin that has no effect here: the MTU plugin, and the network plugin without details in the metadata."""
+    """Run a plugin that has no effect here: the MTU plugin, or the network plugin without network metadata."""
     return DONE, False
 
 

@@ -80,7 +80,7 @@ def _configure(run: CloudbaseRun, version: str) -> bool:
 
 
 def _execute(run: CloudbaseRun, name: str, service: CloudbaseService, instance: str | None) -> bool:
-    """Run a plugin unless it is done for this instance, and return whether the machine reboots."""
+    """Run a plugin unless it has already run for this instance, and return whether the machine reboots."""
     short = name.rpartition(".")[2]
     key = f"{_KEY}\\{instance}\\Plugins" if instance else f"{_KEY}\\Plugins"
     if instance is not None and run.machine.registry.data(key, short) == DONE:
@@ -108,7 +108,7 @@ def _execute(run: CloudbaseRun, name: str, service: CloudbaseService, instance: 
 
 
 class _RunningCloudbase:
-    """The process of OpenStackService.exe and that of the program that it runs."""
+    """The processes of OpenStackService.exe and of the program that it runs."""
 
     def __init__(self, machine: Machine, service: Service) -> None:
         self.exit_code = 0

@@ -50,7 +50,7 @@ def run_data(run: CloudbaseRun, data: bytes) -> int:
 
 
 def run_file(run: CloudbaseRun, path: str) -> int:
-    """Run a script whose extension or first line shows its type, and return its exit code; 0 for an unknown type."""
+    """Run a script whose extension or first line shows its type, and return its exit code, or 0 for an unknown type."""
     kind = path.rpartition(".")[2].casefold()
     module = "plugins.common.fileexecutils"
     if kind == "sh":
@@ -69,7 +69,7 @@ def run_file(run: CloudbaseRun, path: str) -> int:
 
 
 def _without_bash(run: CloudbaseRun, module: str, what: str) -> int:
-    """Log that Windows has no bash, and return the code of the script."""
+    """Log that Windows has no bash, and return 0 as the exit code of the script."""
     reason = "[WinError 2] The system cannot find the file specified"
     run.log("WARNING", module, f"An error occurred during {what} execution: '{reason}'")
     return 0
@@ -95,7 +95,7 @@ def _stored(run: CloudbaseRun, kind: str, data: bytes) -> str:
 
 
 def _run(run: CloudbaseRun, path: str, module: str) -> int:
-    """Run a file, remove it if it is temporary, and log its output at the level DEBUG."""
+    """Run a file, remove it if it is temporary, log its output at level DEBUG, and return its exit code."""
     more: dict[str, Any] = {
         "environment": run.environment,
         "directory": r"C:\Windows\System32",

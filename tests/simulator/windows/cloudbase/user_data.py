@@ -48,7 +48,7 @@ class JinjaEngine:
 
 
 def template_engine(data: bytes) -> JinjaEngine | None:
-    """Return the engine that a document's first line names; None if the document is not a Jinja template."""
+    """Return the engine that a document's first line names, or None if the document is not a Jinja template."""
     head = re.match(r"##\s*template:(.*)", data.decode(), re.IGNORECASE)
     return JinjaEngine() if head and head[1].lower().strip() == "jinja" else None
 
@@ -99,7 +99,7 @@ class CloudbaseUserDataPlugin:
         return result
 
     def _handled(self, part: Message, handlers: dict[str, Callable[..., object]]) -> int:
-        """Process a part, with the part handler for its type if there is one (userdataplugins/parthandler.py)."""
+        """Process a part, using the part handler for its type if there is one (userdataplugins/parthandler.py)."""
         kind, payload = part.get_content_type(), part.get_payload(decode=True)
         if kind in handlers:
             handlers[kind](None, kind, part.get_filename(), payload)

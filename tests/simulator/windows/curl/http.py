@@ -29,7 +29,7 @@ class Head:
 
     @property
     def length(self) -> int | None:
-        """The value of Content-Length; None if the header is missing or its value is not a number."""
+        """The value of Content-Length, or None if the header is missing or its value is not a number."""
         value = self.get("Content-Length")
         return int(value) if value.isdigit() else None
 

@@ -126,7 +126,7 @@ class TransferOutput:
         self.written = 0
 
     def finish(self) -> None:
-        """Complete a successful transfer. If no data has arrived, this opens the file, and creates it if it is missing.
+        """Complete a successful transfer. If no data has arrived, open the file, and create it if it is missing.
 
         Raises:
             CurlError: exit code 23 if this fails.

@@ -76,7 +76,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _usage(line: CurlCommandLine, error: CurlUsageError) -> str:
-    """Return what curl prints for an error outside of transfers. With a hint, it is printed even if curl is silent."""
+    """Return what curl prints for an error outside of transfers. An error with a hint is printed even with --silent."""
     text = "" if line.flag("silent") else "".join(f"Warning: {warning}\n" for warning in line.warnings)
     shown = not line.flag("silent") or line.flag("show-error")
     if error.cause and shown:

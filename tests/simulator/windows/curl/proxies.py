@@ -30,7 +30,7 @@ def basic(user: str) -> str:
 
 
 def choose(url: SplitResult, config: OperationOptions, run: Invocation, version: Version) -> HttpProxy | None:
-    """Return the proxy for a URL; None for a direct connection.
+    """Return the proxy for a URL, or None for a direct connection.
 
     Raises:
         CurlError: this kind of proxy is not modelled, or its URL is invalid.

@@ -45,7 +45,7 @@ _EXPIRED = "SEC_E_CERT_EXPIRED (0x80090328) - The received certificate has expir
 
 
 def secure(machine: Machine, stream: Stream, host: str, config: OperationOptions, version: Version) -> Stream:
-    """Start TLS on a connection.
+    """Start TLS on a connection, and return the TLS connection.
 
     Raises:
         CurlError: exit code 35, 60 or 77 if TLS fails, or 28 if a limit is exceeded.
@@ -181,7 +181,7 @@ def _distribution_points(certificate: x509.Certificate) -> list[str]:
 
 
 def _fetch(machine: Machine, url: str, roots: list[str]) -> x509.CertificateRevocationList | None:
-    """Download a revocation list, and return it if it has not expired and one of the roots signed it; otherwise None.
+    """Download and return a revocation list. Return None if this fails, the list has expired, or no root signed it.
 
     As on Windows, curl's proxies are not used.
     """

@@ -122,7 +122,7 @@ class UrlTransfer:
         self.warnings.append(f"{head} Will retry in {wait:g} {unit}. {left} retries left.")
 
     def _delay(self, outcome: TransferResult, tries: int) -> float | None:
-        """Return the seconds to wait before the next attempt; None if the outcome is final."""
+        """Return the seconds to wait before the next attempt, or None if the outcome is final."""
         flag = self._config.flag
         transient = (
             outcome.code in _TRANSIENT
@@ -272,7 +272,7 @@ class UrlTransfer:
         return name if ":" in name or name.startswith(("\\", "/")) else f"{self._run.directory}\\{name}"
 
     def _etag(self) -> str | None:
-        """Return the value that --etag-compare sends; None without this option.
+        """Return the value that --etag-compare sends, or None without this option.
 
         The value is the first line of the file, or empty quotes if there is none.
         """

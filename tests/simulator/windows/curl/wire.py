@@ -116,7 +116,7 @@ class Stream:
             raise CurlError(55, "Send failure: Connection was reset") from error
 
     def receive(self) -> bytes:
-        """Return the next data; empty if the other side has closed the connection.
+        """Return the next data, or no bytes if the other side has closed the connection.
 
         Raises:
             CurlError: the connection breaks, or a limit is exceeded.

@@ -31,7 +31,7 @@ def text(form: str, outcome: TransferResult, version: Version) -> str:
             return json.dumps(_headers(outcome))
         return str(values.get(found[1], ""))
 
-    # The part after %{onerror} is only for failures (7.75).
+    # The part after %{onerror} is only for failures (since 7.75).
     form, marker, of_errors = form.partition("%{onerror}")
     if marker and version >= (7, 75) and outcome.code:
         form += of_errors

@@ -77,7 +77,7 @@ class DomainDirectory:
         self._lock = threading.Lock()
 
     def is_called(self, name: str) -> bool:
-        """Return whether a text is the domain's DNS or NetBIOS name."""
+        """Return whether a string is the domain's DNS or NetBIOS name."""
         return name.casefold().rstrip(".") in (self.name.casefold(), self.netbios.casefold())
 
     def answers_dns(self, query: str) -> bool:
@@ -112,7 +112,7 @@ class DomainDirectory:
         r"""Check a password, and return the user's name without the domain (`DOMAIN\user`, `user@domain` or `user`).
 
         Raises:
-            NetJoinError: the domain is another one, or the user or the password is wrong.
+            NetJoinError: the user is from another domain, or the user name or password is wrong.
         """
         domain, _, name = user.rpartition("\\")
         if not domain and "@" in user:

@@ -38,7 +38,7 @@ class DomainMembership:
 
 
 def directory(machine: Machine) -> DomainDirectory | None:
-    """Return the domain on the machine's network; None if the network has no domain."""
+    """Return the domain on the machine's network, or None if the network has no domain."""
     known = machine.settings.option("directory")
     return known if isinstance(known, DomainDirectory) else None
 

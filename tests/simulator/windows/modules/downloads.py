@@ -128,7 +128,7 @@ def _missing(what: str) -> dict[str, Any]:
 
 
 def _listed(session: Session, url: str, source: str, how: Options, answer: dict[str, Any]) -> str:
-    """Return the checksum of the source's file name from a checksum file. Raise DownloadError if there is none."""
+    """Return the checksum that a checksum file contains for the source's file name, or raise DownloadError."""
     failed = f"Error when getting the remote checksum from '{url}'. "
     text = download(session, url, how, answer, failed).body.decode(errors="replace")
     name = unquote(urlsplit(source).path).rpartition("/")[2]

@@ -18,7 +18,7 @@ _PROTOCOLS = {"tcp": "TCP", "udp": "UDP", "6": "TCP", "17": "UDP", "1": "ICMPv4"
 _PROFILES = {"domain": "Domain", "private": "Private", "public": "Public"}
 _INTERFACES = {"wireless": "Wireless", "lan": "Wired", "ras": "RemoteAccess", "any": "Any"}
 _EDGES = {"no": "Block", "yes": "Allow", "deferapp": "DeferToApp", "deferuser": "DeferToUser"}
-# Options that set a rule's text or list of texts: the option, the attribute, and whether it is a list.
+# Options that set a rule's string or list of strings: the option, the attribute, and whether it is a list.
 _PLAIN = (
     ("description", "description", False),
     ("group", "group", False),
@@ -84,7 +84,7 @@ def _change(rules: dict[str, Rule], found: list[Rule], requested: dict[str, Any]
 
 
 def _plain(value: object) -> object:
-    # Addresses and ports are compared regardless of their order, texts regardless of case.
+    # Addresses and ports are compared regardless of their order, strings regardless of case.
     return sorted(str(item).casefold() for item in value) if isinstance(value, tuple) else str(value).casefold()
 
 

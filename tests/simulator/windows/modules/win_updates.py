@@ -21,7 +21,7 @@ from simulator.windows.updates.update_session import SUCCEEDED, UpdateRequest, U
 _PIPE = "Ansible.Windows.WinUpdates-"
 _STATES = ("installed", "searched", "downloaded")
 _SELECTIONS = ("default", "managed_server", "windows_update")
-# How long the module waits, in seconds of Windows' time.
+# How long the module waits, in simulated seconds.
 _CONNECT = 300.0  # for a pipe that does not exist yet
 _NEXT = 1.0  # for another line
 _END = 10.0  # for the end of the session
@@ -84,7 +84,7 @@ def _start(session: Session, arguments: ModuleArguments, options: dict[str, Any]
 
 
 def _next(session: Session, updates: UpdateSession, timeout: float | None) -> dict[str, Any] | None:
-    """Return the next line; None after `timeout` real seconds. If `timeout` is None, there is no time limit.
+    """Return the next line, or None after `timeout` real seconds. If `timeout` is None, there is no time limit.
 
     Raises:
         ProcessEndedError: the process must end.

@@ -37,7 +37,7 @@ def answers(machine: Machine) -> bool:
 
 
 def instance(machine: Machine) -> dict[str, Any] | None:
-    """Return compute and network metadata of the machine; None if the machine is not in Azure.
+    """Return the machine's compute and network metadata, or None if the machine is not in Azure.
 
     learn.microsoft.com: Azure Instance Metadata Service, "Instance metadata". The option `azure` may set fields in
     `compute`; the defaults are invented.

@@ -124,7 +124,7 @@ def _check(rule: Rule) -> Rule:
 
 
 def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
-    """Return the rules that a call selects by name, display name, group or input objects; otherwise all rules.
+    """Return the rules that a call selects by name, display name, group or input objects, or else all rules.
 
     Get-NetFirewallRule also selects by Enabled, Direction and Action.
     """
@@ -157,7 +157,7 @@ def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
 
 
 def _narrow(rules: list[Rule], bound: Bound) -> list[Rule]:
-    """Return the rules that Get-NetFirewallRule selects by Enabled, Direction and Action; all for other cmdlets."""
+    """Return the rules that Get-NetFirewallRule selects by Enabled, Direction and Action, or all for other cmdlets."""
     if bound.command.casefold() != "get-netfirewallrule":
         return rules
     for parameter, attribute in (("Enabled", "enabled"), ("Direction", "direction"), ("Action", "action")):
@@ -224,7 +224,7 @@ def _get_filter(kind: str) -> Cmdlet:
 
 
 def set_security_filter(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Set-NetFirewallSecurityFilter: the accounts that a rule applies to, in SDDL."""
+    """Simulate Set-NetFirewallSecurityFilter, which sets the accounts that a rule applies to, in SDDL."""
     changes = _security(bound)
     for rule in _select(machine, bound, "Set-NetFirewallSecurityFilter"):
         machine.part(Firewall).rules[rule.name.casefold()] = replace(rule, **changes)  # type: ignore[arg-type]

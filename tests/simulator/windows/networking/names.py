@@ -21,7 +21,7 @@ _HOSTS = r"C:\Windows\System32\drivers\etc\hosts"
 
 
 def resolve(machine: Machine, name: str) -> list[str]:
-    """Return the addresses of a name, or the given address itself; empty if the name cannot be resolved.
+    """Return the addresses of a name, which may itself be an address, or an empty list if it cannot be resolved.
 
     Only IPv4 addresses are requested from DNS.
     """

@@ -39,7 +39,7 @@ LOOPBACK = Interface("Loopback Pseudo-Interface 1", "", 1, "", [Address("127.0.0
 
 
 def interfaces(machine: Machine) -> list[Interface]:
-    """Return all interfaces with TCP/IP except the loopback, first the one with the machine's address."""
+    """Return all interfaces with TCP/IP except the loopback, starting with the one that has the machine's address."""
     bound = [item for item in state_of(machine).interfaces.values() if item.bound]
     return sorted(bound, key=lambda item: item.address != machine.address)
 
@@ -171,7 +171,7 @@ ROUTE_KEYS = (
 def get_route(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-NetRoute.
 
-    The PersistentStore contains the persistent routes, but no routes from DHCP and none that follow from addresses.
+    The PersistentStore contains the persistent routes, but no routes that come from DHCP or result from addresses.
     """
     persistent = bound.text("PolicyStore").casefold() == "persistentstore"
     known = state_of(machine).routes

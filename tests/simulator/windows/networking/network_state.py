@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Origin = Literal["Manual", "Dhcp", "WellKnown"]
 UPLINK = "Ethernet"
-# Seconds of Windows' time until duplicate address detection makes a new address usable.
+# Simulated seconds until duplicate address detection makes a new address usable.
 DETECTION = 1.0
 
 
@@ -54,7 +54,7 @@ class Address:
 
 @dataclass
 class Route:
-    """A route of an interface. If `persistent`, it is in the PersistentStore, and so it survives a reboot."""
+    """A route of an interface. A `persistent` route is in the PersistentStore, so it survives a reboot."""
 
     alias: str
     destination: str
@@ -93,7 +93,7 @@ class Interface:
 
     @property
     def address(self) -> str:
-        """The first address; empty if the interface has none."""
+        """The first address, or an empty string if the interface has none."""
         return self.addresses[0].address if self.addresses else ""
 
     @property
@@ -114,7 +114,7 @@ class DhcpLease:
 
 @dataclass
 class NetworkState:
-    """All interfaces by alias, in display order, and all routes except those that follow from addresses.
+    """All interfaces by alias, in display order, and all routes except those that result from addresses.
 
     `owner` is the address of the machine to which the settings belong. If another machine is deployed from this
     machine's disk, it has a different address.
@@ -138,7 +138,7 @@ def uplink_settings(machine: Machine) -> Mapping[str, object]:
 
 
 def is_static(machine: Machine) -> bool:
-    """Return whether the fleet file sets the node's address manually."""
+    """Return whether the node's address is static according to the fleet file."""
     return bool(uplink_settings(machine).get("static", False))
 
 
@@ -188,7 +188,7 @@ def lease(machine: Machine) -> DhcpLease | None:
 
 
 def renew(machine: Machine, interface: Interface, usable: float | None = None) -> None:
-    """Configure an interface by DHCP, replacing its addresses. If DHCP offers nothing, Windows chooses an address.
+    """Configure an interface with DHCP, replacing its addresses. If DHCP offers nothing, Windows chooses an address.
 
     The chosen address is in 169.254.0.0/16 (RFC 3927), as in microsoft/SDN#498.
     """
@@ -236,12 +236,12 @@ def reachable(machine: Machine) -> bool:
 
 
 def settle(machine: Machine) -> None:
-    """Make the machine reachable or unreachable after a change of its addresses."""
+    """Make the machine reachable or unreachable after a change to its addresses."""
     machine.network.set_addressed(reachable(machine))
 
 
 def default_gateway(machine: Machine, alias: str) -> str:
-    """Return the gateway of an interface; empty if it has none."""
+    """Return the gateway of an interface, or an empty string if it has none."""
     return next(
         (item.next_hop for item in state_of(machine).routes if (item.alias, item.destination) == (alias, "0.0.0.0/0")),
         "",

@@ -102,7 +102,7 @@ def dynamic(machine: Machine, protocol: str) -> tuple[int, int]:
 
 
 def _named(words: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
-    """Return the values of parameters that are given by name or position; None if they are invalid."""
+    """Return the values of parameters given by name or position, or None if they are invalid."""
     found: dict[str, str] = {}
     for word in words:
         key, equals, value = word.casefold().partition("=")

@@ -57,7 +57,7 @@ def _show(machine: Machine) -> str:
 
 
 def _named(arguments: Sequence[str], names: Sequence[str]) -> list[str] | None:
-    """Return the values of parameters that are given by name (`proxy-server=…`) or position; None if they are invalid.
+    """Return the values of parameters given by name (`proxy-server=…`) or position, or None if they are invalid.
 
     netsh treats the text before an equals sign as a name or as the beginning of a name (MatchTagsInCmdLine):
     https://learn.microsoft.com/windows/win32/api/netsh/nf-netsh-matchtagsincmdline

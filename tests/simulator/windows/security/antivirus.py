@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Real-time protection: a scanner that opens each new executable or archive, and removes some of these files.
 
-{"kind": "antivirus", "seconds": 5}                            keeps each new file open for 5 s of Windows' time; 0: off
+{"kind": "antivirus", "seconds": 5}                            keeps each new file open for 5 simulated seconds; 0: off
 {"kind": "antivirus", "seconds": 5, "blocks": ["*\ctr.exe*"]}  these files cannot be opened, and are removed later
 
 During a scan, other programs may read and write the file, but not delete, rename or replace it. Users report the
@@ -39,7 +39,7 @@ class AntivirusScanner:
     """The scanner's behavior for new files.
 
     Args:
-        seconds: the duration of a scan, in Windows' time.
+        seconds: the duration of a scan, in simulated seconds.
         blocks: path patterns of files that the scanner treats as malicious.
     """
 

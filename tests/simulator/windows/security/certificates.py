@@ -43,7 +43,7 @@ _HASHES = {"MD5": "md5", "SHA1": "sha1", "SHA256": "sha256", "SHA384": "sha384",
 
 
 def _store(location: str) -> str:
-    """Return the machine's certificate store for a path on the certificate drive."""
+    """Return the name of the machine's certificate store for a path on the certificate drive."""
     found = re.fullmatch(r"cert:\\?localmachine\\(\w+)\\?", location.replace("/", "\\"), re.IGNORECASE)
     name = _STORES.get(found[1].casefold()) if found else None
     if name is None:
@@ -101,7 +101,7 @@ def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _alternative_names(extension: str) -> list[x509.GeneralName]:
-    """Return the subject alternative names in a text extension; empty if it is an extended key usage.
+    """Return the subject alternative names in a text extension, or an empty list if it is an extended key usage.
 
     Raises:
         NotModelled: the extension is neither a list of alternative names nor an extended key usage.

@@ -118,7 +118,7 @@ def _object(machine: Machine, feature: Feature) -> PSObject:
 
 
 def get_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return features by name. As on Windows, nothing is returned for a name without a match."""
+    """Simulate Get-WindowsFeature. As on Windows, a name without a match returns nothing."""
     patterns = [*bound.texts("Name"), *(str(item) for item in bound.pipeline)]
     for feature in catalogue(machine).values():
         if not patterns or any(matches(pattern, feature.name) for pattern in patterns):

@@ -29,7 +29,7 @@ OTHER_VERSION, REBOOT_REQUIRED = 1638, 3010
 
 
 def package_of(machine: Machine, path: str) -> InstallerPackage | None:
-    """Return the package in a file; None if the file is not a package."""
+    """Return the package in a file, or None if the file is not a package."""
     if not machine.files.is_file(path):
         return None
     return installer_package.read(machine.files.read_bytes(path))
@@ -72,7 +72,7 @@ def msiexec(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _act(machine: Machine, action: str, target: str, properties: Mapping[str, str]) -> int:
-    """Open the package as the caller. The installer's service, which runs as SYSTEM, installs or removes it.
+    """Open a package as the caller, install or remove it as SYSTEM, and return the exit code.
 
     If the caller is not an administrator, packages for all users fail with 1603 (errors 1925 and 1730):
     https://learn.microsoft.com/windows/win32/msi/windows-installer-error-messages

@@ -73,7 +73,7 @@ def make(package: InstallerPackage) -> bytes:
 
 
 def read(data: bytes) -> InstallerPackage | None:
-    """Return the package in a file; None if it is not a simulated package."""
+    """Return the package in a file, or None if it is not a simulated package."""
     start = data[:HEAD_SIZE].find(_MARK)
     if not data.startswith(MAGIC) or start < 0:
         return None

@@ -36,7 +36,7 @@ class BootOptions:
 
 
 def secure_boot(machine: Machine) -> bool | None:
-    """Return whether Secure Boot is on; None for a machine with a BIOS (setting `secure_boot`)."""
+    """Return whether Secure Boot is on, or None for a machine with a BIOS (setting `secure_boot`)."""
     state = machine.settings.option("secure_boot", True)
     return state if isinstance(state, bool) else None
 

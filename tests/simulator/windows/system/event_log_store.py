@@ -74,7 +74,7 @@ def names(machine: Machine) -> list[str]:
 
 
 def known(machine: Machine, log: str) -> str | None:
-    """Return a log's name with Windows' capitalization; None if the log does not exist."""
+    """Return a log's name with Windows' capitalization, or None if the log does not exist."""
     return next((name for name in names(machine) if name.casefold() == log.casefold()), None)
 
 
@@ -127,7 +127,7 @@ def file_size(found: list[Event]) -> int:
 
 
 def exported(found: list[Event]) -> bytes:
-    """Return an exported log: the signature of .evtx files, followed by the texts of the events in UTF-16."""
+    """Return an exported log: the signature of .evtx files, followed by the text of the events in UTF-16."""
     lines = (f"{event.record} {event.created.isoformat()} {event.provider}: {event.message}\n" for event in found)
     return b"ElfFile\0" + "".join(lines).encode("utf-16-le")
 

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Disks, partitions and volumes: https://learn.microsoft.com/powershell/module/storage/
 
-Each drive of the machine is a partition of a separate disk. The setting `unallocated_gb` is the space outside of all
-partitions on the disk of drive C, for example because an image of 30 GB was written to a larger disk.
+Each drive of the machine is a partition of a separate disk. The setting `unallocated_gb` is the size of the
+unallocated space on the disk of drive C, for example because an image of 30 GB was written to a larger disk.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SMALLEST = 16 * GIGABYTE
 
 
 def unallocated(machine: Machine) -> int:
-    """Return the number of bytes of the first disk that belong to no partition."""
+    """Return the size of the unallocated space on the first disk, in bytes."""
     configured = machine.settings.option("unallocated_gb", 0)
     total = int(float(configured) * GIGABYTE) if isinstance(configured, (int, float)) else 0
     return max(0, total - (machine.files.size() - machine.files.capacity))

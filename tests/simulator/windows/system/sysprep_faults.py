@@ -94,7 +94,7 @@ FAULTS: Mapping[str, Fault] = {
 
 
 def fault_of(name: object) -> Fault | None:
-    """Return the fault that a machine's setting names; None if the setting is empty.
+    """Return the fault that a machine's setting names, or None if the setting is empty.
 
     Raises:
         ValueError: no fault has this name.

@@ -77,7 +77,7 @@ def make(kind: str, properties: dict[str, object]) -> PSObject:
 def iso_duration(value: object) -> str | None:
     """Return a TimeSpan in ISO 8601 (`P3D`, `P1DT5M`), as tasks store it.
 
-    None is returned unchanged, and any other value as text.
+    None is returned unchanged, and any other value as a string.
     """
     if not isinstance(value, timedelta):
         return None if value is None else str(value)

@@ -63,7 +63,7 @@ TIME_ZONES: Mapping[str, int] = _read()
 
 
 def known(name: str) -> str | None:
-    """Return a time zone's identifier with Windows' capitalization; None if the time zone does not exist."""
+    """Return a time zone's identifier with Windows' capitalization, or None if the time zone does not exist."""
     return next((zone for zone in TIME_ZONES if zone.casefold() == name.casefold()), None)
 
 

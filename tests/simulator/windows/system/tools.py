@@ -165,7 +165,7 @@ def _inheritance(sddl: str, letter: str) -> str:
 
 
 def _trustee(machine: Machine, who: str) -> str | None:
-    r"""Return an account's name in SDDL (`NAME`, `AUTHORITY\NAME` or `*SID`); None if it does not exist."""
+    r"""Return the SDDL name of the account `NAME`, `AUTHORITY\NAME` or `*SID`, or None if it does not exist."""
     found = accounts.resolve(machine, who.removeprefix("*"))
     return abbreviated(found) if found else None
 

@@ -40,9 +40,9 @@ class Extractor:
         self.printed = b""
 
     def place(self, name: str) -> str | None:
-        """Return the path of an entry below the folder; empty for the folder itself.
+        """Return the path of an entry below the folder, or an empty string for the folder itself.
 
-        If --strip-components removes the whole name, the result is None.
+        If --strip-components removes the whole name, return None.
 
         Raises:
             Refused: the name contains `..`, and -P is not set.
@@ -137,7 +137,7 @@ class Extractor:
 
 
 def _stripped(name: str, elements: int) -> str | None:
-    """Remove the first elements of a name, counting `.` as one (libarchive's tar/util.c); None if nothing is left."""
+    """Return a name without its first elements (`.` counts: libarchive's tar/util.c), or None if nothing is left."""
     rest = name
     for _ in range(elements):
         _, slash, rest = rest.partition("/")

@@ -83,7 +83,7 @@ def _folder(machine: Machine, invocation: Invocation, directories: tuple[str, ..
 
 def _archive(machine: Machine, invocation: Invocation, arguments: TarArguments) -> Path:
     if arguments.file == "-":
-        raise _FatalError("the simulator does not model archives on standard input and output")
+        raise _FatalError("the simulator does not model archives on standard input or output")
     path = _absolute(invocation.directory, arguments.file)
     if not machine.files.is_file(path):
         raise _FatalError(f"Error opening archive: Failed to open '{arguments.file}'")

@@ -36,7 +36,7 @@ _AUTOMATIC, _DEMAND = 2, 3
 
 @dataclass
 class StoredUpdate:
-    """An update in the store: its state, the day of its installation, and the number of reboots that it still needs."""
+    """An update in the store: its state, its installation date, and the number of reboots that it still needs."""
 
     update: Update
     state: State
@@ -172,7 +172,7 @@ def take_in(machine: Machine, update: Update, client: Client) -> StoredUpdate:
 
 
 def _stack_of(machine: Machine, update: Update) -> Update | None:
-    """Return the servicing stack that a cumulative update also installs, without a reboot; None if there is none."""
+    """Return the servicing stack that a cumulative update also installs without a reboot, or None if there is none."""
     if update.chain != CUMULATIVE:
         return None
     stacks = [

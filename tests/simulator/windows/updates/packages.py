@@ -56,7 +56,7 @@ MESSAGES = {
 
 
 def read_package(machine: Machine, path: str) -> UpdatePackage | int:
-    """Return the package in a file of the machine, or an HRESULT with the reason why it cannot be read."""
+    """Return the package in a file on the machine, or the HRESULT of the error if it cannot be read."""
     if not machine.files.is_file(path):
         return update_install.FILE_NOT_FOUND
     try:
@@ -88,7 +88,7 @@ def trusts(machine: Machine, signer: UpdateSigner) -> bool:
 
 
 def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> InstallationResult:
-    """Install the package in a file.
+    """Install the package in a file, and return the result.
 
     Raises:
         ProcessEndedError: `stop` is set before the installation ends.

@@ -31,7 +31,7 @@ _SETTLE_SECONDS = 20.0
 
 
 def on_boot(machine: Machine) -> None:
-    """Complete or undo the updates of the previous session. If necessary, TrustedInstaller starts with the services."""
+    """Complete pending updates, undo an interrupted one, and let TrustedInstaller start at boot if it has work."""
     ubr = machine.registry.data(CURRENT_VERSION, "UBR", machine.windows.ubr)
     if isinstance(ubr, int) and ubr != machine.windows.ubr:
         # The disk was copied from another machine, which had different updates.
@@ -53,7 +53,7 @@ def on_boot(machine: Machine) -> None:
 
 
 def _before_shutdown(machine: Machine) -> float:
-    """Return the seconds of Windows' time by which "Working on updates" delays a shutdown.
+    """Return the number of simulated seconds by which "Working on updates" delays a shutdown.
 
     TrustedInstaller requests this time before the shutdown:
     https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_preshutdown_info
@@ -83,7 +83,7 @@ def _go_on(machine: Machine, store: ComponentStore) -> bool:
 def _complete(machine: Machine, store: ComponentStore, entry: StoredUpdate) -> bool:
     """Do the part of a pending update that belongs to this boot.
 
-    Return whether this is finished; False if the machine goes down before the end.
+    Return whether this part is finished, which is False if the machine goes down first.
     """
     kb = entry.update.kb
     if store.committing == kb:

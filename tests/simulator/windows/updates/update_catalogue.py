@@ -41,7 +41,7 @@ class Update:
         package: the name in the component store; empty if the update is never in the store.
         checkpoints: checkpoint updates (article, UBR) that must already be installed, or be in the same folder as its
             file.
-        seconds: the duration of the installation in Windows' time; None for the machine's setting.
+        seconds: the duration of the installation in simulated seconds; None for the machine's setting.
         disk_mb: the free space that the installation needs, in MB.
         exit_code: the exit code of the update's .exe, if it is neither 0 nor 3010.
         test_signed: whether its files have a test signature, so that Windows loads them only with test signing.
@@ -110,7 +110,7 @@ def read(document: Mapping[str, Any]) -> Update:
     known = {field.name for field in fields(Update)}
     if unknown := document.keys() - known:
         raise ValueError(
-            f"expected {', '.join(sorted(known))} of an update, got unknown keys: {', '.join(sorted(unknown))}"
+            f"expected only the keys {', '.join(sorted(known))} in an update, got {', '.join(sorted(unknown))}"
         )
     if not re.fullmatch(r"KB\d+", str(document.get("kb", ""))):
         raise ValueError(f"expected an article such as KB5048654 for the key kb of an update, got {dict(document)!r}")
@@ -129,7 +129,7 @@ def for_build(build: int) -> tuple[Update, ...]:
 
 
 def find(kb: str, build: int | None = None) -> Update | None:
-    """Return the update with a KB article from the catalogue; None if the catalogue does not contain it.
+    """Return the update with a KB article from the catalogue, or None if the catalogue does not contain it.
 
     Args:
         build: the build of Windows to which the update must apply; None for any build.

@@ -3,7 +3,7 @@
 """Faults of updates: a list in the setting `update_faults` of a node, or single faults from POST /simulator/faults.
 
 {"kind": "update_fails", "kb": KB | "*", "hresult": "0x800f0922", "at": "download" | "install" | "boot", "times": 1}
-{"kind": "update_slow", "kb": KB | "*", "seconds": 600}   seconds of Windows' time, scaled by time_scale
+{"kind": "update_slow", "kb": KB | "*", "seconds": 600}   simulated seconds, scaled by time_scale
 {"kind": "update_cut", "kb": KB | "*", "at": "install" | "boot", "action": "power_off" | "power_reset" | "link",
  "seconds": 2}   once, during the operation; "seconds" is the real time without a link
 {"kind": "update_reboot_loop", "kb": KB | "*", "boots": 2}   the machine reboots by itself this many times
@@ -62,7 +62,7 @@ def faults_of(machine: Machine) -> UpdateFaults:
         found.filled = True
         configured = machine.settings.option("update_faults", [])
         if not isinstance(configured, list):
-            raise ValueError(f"expected a list for update_faults of a node, got {configured!r}")
+            raise ValueError(f"expected a list for the node setting update_faults, got {configured!r}")
         found.waiting += [read(document) for document in configured]
     return found
 
@@ -78,7 +78,7 @@ def read(document: Mapping[str, Any]) -> UpdateFault:
         raise ValueError(f"expected one of the fault kinds {', '.join(_KEYS)}, got {kind}")
     if unknown := document.keys() - _KEYS[kind] - {"kind"}:
         raise ValueError(
-            f"{kind}: expected {', '.join(sorted(_KEYS[kind]))}, got unknown keys: {', '.join(sorted(unknown))}"
+            f"{kind}: expected only the keys {', '.join(sorted(_KEYS[kind]))}, got {', '.join(sorted(unknown))}"
         )
     at, action = str(document.get("at", "install")), str(document.get("action", "power_reset"))
     phases = [phase for phase in _PHASES if kind != "update_cut" or phase != "download"]
@@ -108,7 +108,7 @@ def _hresult(value: object) -> int:
 
 
 def take(machine: Machine, kind: str, kb: str, at: str = "") -> UpdateFault | None:
-    """Return the first fault that affects an update now, and count it; None if no fault affects the update."""
+    """Return the first fault that affects an update now, and count it. Return None if there is no such fault."""
     waiting = faults_of(machine).waiting
     for fault in waiting:
         if fault.kind != kind or fault.kb not in ("*", kb) or (at and fault.at != at):

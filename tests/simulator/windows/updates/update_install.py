@@ -68,7 +68,7 @@ class InstallationResult:
 
 
 def scale(machine: Machine, seconds: float) -> float:
-    """Convert seconds of Windows' time to real seconds."""
+    """Convert simulated seconds to real seconds."""
     return seconds * machine.settings.time_scale
 
 
@@ -79,7 +79,7 @@ def install(
     stop: threading.Event,
     progress: Callable[[int], None] = lambda _percent: None,
 ) -> InstallationResult:
-    """Install an applicable update, and wait until TiWorker has finished.
+    """Install an applicable update, wait until TiWorker has finished, and return the result.
 
     Args:
         stop: an event that is set when the calling process ends. This ends the wait, while TiWorker continues.

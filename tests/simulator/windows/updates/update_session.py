@@ -72,7 +72,7 @@ class Pipe:
             self._changed.notify_all()
 
     def read(self, timeout: float) -> dict[str, Any] | None:
-        """Return the next line; None if the time limit is reached. The line `exit` stays in the pipe."""
+        """Return the next line, or None if the time limit is reached. The line `exit` stays in the pipe."""
         with self._changed:
             if not self._changed.wait_for(lambda: bool(self._lines), timeout):
                 return None
@@ -114,7 +114,7 @@ def start(machine: Machine, name: str, user: str, request: UpdateRequest) -> Upd
 
 
 def find(machine: Machine, name: str) -> UpdateSession | None:
-    """Return a session by the name of its pipe; None if there is none, or if its process has ended."""
+    """Return a session by the name of its pipe, or None if there is none or its process has ended."""
     session = machine.part(UpdateSessions).by_pipe.get(name)
     return session if session is not None and session.process.alive else None
 

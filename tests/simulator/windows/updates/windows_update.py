@@ -46,12 +46,14 @@ def check_settings(machine: Machine) -> None:
     }
     for name, (known, value) in shapes.items():
         if not isinstance(value, Mapping) or value.keys() - known:
-            raise ValueError(f"{name} of a node: expected only the keys {' and '.join(sorted(known))}, got {value!r}")
+            raise ValueError(
+                f"node setting {name}: expected only the keys {' and '.join(sorted(known))}, got {value!r}"
+            )
         for entry in (*value.get("offers", []), *value.get("approved", [])):
             if isinstance(entry, Mapping):
                 update_catalogue.read(entry)
     if not isinstance(option("updates", []), list):
-        raise ValueError(f"expected a list of articles for updates of a node, got {option('updates')!r}")
+        raise ValueError(f"expected a list of articles for the node setting updates, got {option('updates')!r}")
 
 
 def reboot_required(machine: Machine) -> bool:
@@ -73,7 +75,7 @@ def search(machine: Machine, selection: Selection = "default") -> list[Update]:
 
 
 def _start(machine: Machine) -> None:
-    """Start the agent's service, as every user of the agent may. Raise AgentError if it does not start."""
+    """Start the agent's service, which every user of the agent may do. Raise AgentError if it does not start."""
     problem = start_service(machine, "wuauserv")
     if problem:
         raise AgentError(problem)

@@ -46,7 +46,7 @@ def is_automatic(machine: Machine) -> bool:
 
 
 def configured(machine: Machine) -> list[PageFile]:
-    """Return the configured page files; empty if Windows manages the page files of all drives."""
+    """Return the configured page files, or an empty list if Windows manages the page files of all drives."""
     found = []
     for entry in _entries(machine):
         parts = entry.split()

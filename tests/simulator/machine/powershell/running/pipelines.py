@@ -108,7 +108,7 @@ class PipelineRunner:
         self._progress: list[PipelineProgress] = []
 
     def non_terminating(self, error: CmdletError, action: str = "") -> None:
-        """Raise a non-terminating error if the action is Stop, or write it unless it is Ignore or SilentlyContinue."""
+        """Raise a non-terminating error if the action is Stop. Otherwise, write it unless the action suppresses it."""
         run = self._run
         self.mark_failed()
         action = action or run.preference("ErrorActionPreference")

@@ -3,8 +3,8 @@
 """Rejecting a script before it has any effect, if its text contains syntax or commands that are not modelled.
 
 The check covers only what is certain to run: the script's own statements up to the first `exit`, `return`, `throw`,
-`break` or `continue`, without conditions, loops, `try`, functions and the operands of binary operators. Everything else
-is rejected when it is reached.
+`break` or `continue`, excluding conditions, loops, `try`, functions and the operands of binary operators. Everything
+else is rejected when it is reached.
 """
 
 from __future__ import annotations

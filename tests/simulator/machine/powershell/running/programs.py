@@ -33,7 +33,7 @@ class ProgramStage:
         self._given: list[object] = []
 
     def begin(self) -> None:
-        """Raise an error if a program that is given without a path does not exist."""
+        """Raise an error if the program was given by name only and does not exist."""
         session = self._run.session
         if session.machine.programs.locate(self._name, session.environment) is None and "\\" not in self._name:
             if is_unmodelled(self._name):

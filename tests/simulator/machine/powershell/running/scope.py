@@ -143,7 +143,7 @@ class VisibleVariables:
         return scopes
 
     def get(self, name: str) -> object:
-        """Return a variable; None if it is not set."""
+        """Return a variable, or None if it is not set."""
         found = self.raw(name)
         return None if found is EMPTY else found
 
@@ -226,7 +226,7 @@ class VisibleVariables:
             self.session.environment[name] = to_text(value)
 
     def function(self, name: str) -> FunctionInfo | None:
-        """Return a function that a script has defined; None if it does not exist."""
+        """Return a function that a script has defined, or None if it does not exist."""
         space, lower = self._place(name)
         for scope in self._chain(space if space in _NAMESPACES else ""):
             if lower in scope.functions:

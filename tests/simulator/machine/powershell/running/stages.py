@@ -87,7 +87,7 @@ class CmdletStage:
         check(self.description.command, self.values)
 
     def _arranged(self, named: dict[str, object], positional: list[object]) -> tuple[dict[str, object], list[object]]:
-        """Return the named and the unnamed arguments. Those without a position in the contract become named ones."""
+        """Return the named and unnamed arguments. For some cmdlets, unnamed arguments become named ones."""
         command = self.description.command
         rest = _REMAINING.get(command)
         if rest is not None and positional:
@@ -195,7 +195,7 @@ class ForEachStage(CmdletStage):
                 self.run.calls.run_block(block, self.write, new_scope=False)
 
     def process(self, item: object) -> None:
-        """Run the process blocks, or the member, for an object."""
+        """Run the process blocks for an object, or pass on the requested member of the object."""
         if "MemberName" in self.values:
             self._member(item)
             return
@@ -345,6 +345,6 @@ _STREAMING: dict[str, type[CmdletStage]] = {
 
 
 def streaming(run: Interpreter, name: str, step: PipelineStep, emit: Emit, *, piped: bool) -> CmdletStage | None:
-    """Return the stage for a cmdlet that processes its input object by object; None for other cmdlets."""
+    """Return the stage for a cmdlet that processes its input object by object, or None for other cmdlets."""
     kind = _STREAMING.get(name.casefold())
     return kind(run, name, step, emit, piped=piped) if kind else None

@@ -83,7 +83,7 @@ def _plain(value: object) -> object:
 
 
 def _without_value(run: Interpreter, name: str, key: str) -> CmdletError | None:
-    """Return the error for a parameter without a value; None if the parameter does not exist."""
+    """Return the error for a parameter without a value, or None if the parameter does not exist."""
     description = commands.describe(run.session.machine, commands.ALIASES.get(name.casefold(), name))
     known = [] if description is None else list(description.parameters.values())
     own = [
@@ -194,7 +194,7 @@ def is_function(name: str) -> bool:
 
 
 def rewritten(step: PipelineStep, name: str) -> tuple[PipelineStep, str]:
-    """Return a built-in function's call as a call of the cmdlet that replaces it, and the cmdlet's name."""
+    """Return a built-in function's call rewritten as a call to the cmdlet that replaces it, and the cmdlet's name."""
     cmdlet, parameters = _FUNCTIONS[name.casefold()]
     return replace(step, named=[*step.named, *parameters.items()]), cmdlet
 

@@ -61,7 +61,7 @@ def _mandatory(name: str, parameter: FunctionParameter, attributes: dict[str, At
 
 
 def _complaint(run: Interpreter, attribute: Attribute, value: object) -> str:
-    """Return why an attribute rejects a value; empty if it accepts the value."""
+    """Return why an attribute rejects a value, or an empty string if it accepts the value."""
     each = value if isinstance(value, list) else [value]
     if attribute.name in ("validatenotnull", "validatenotnullorempty"):
         empty = attribute.name.endswith("empty") and (value == "" or value == [] or "" in each)

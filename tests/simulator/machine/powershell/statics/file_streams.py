@@ -109,7 +109,7 @@ class FileStream(PSObject):
 
 
 class StreamReader(PSObject):
-    """A reader of a file's text, line by line or completely."""
+    """A StreamReader, which reads a file's text line by line or as a whole."""
 
     def __init__(self, text: str) -> None:
         super().__init__("System.IO.StreamReader", {})
@@ -204,7 +204,7 @@ class MissingFile(PSObject):
     """A FileInfo for a file that does not exist. Properties and methods that need the file are not modelled."""
 
     def find(self, name: str) -> str | None:
-        """Return a property's name; None if it does not exist. Raise NotModelled for a member that needs the file."""
+        """Return a property's name, or None if it is unknown. Raise NotModelled for a member that needs the file."""
         if name.casefold() in ("length", "lastwritetime", "creationtime", "attributes", "mode", "openread"):
             raise NotModelled(f"the member {name} of the FileInfo of a file that does not exist")
         return super().find(name)
@@ -231,7 +231,7 @@ def file_info(session: Session, path: str) -> PSObject:
 
 
 def temporary_file(session: Session) -> str:
-    """Create an empty file in the folder for temporary files, as Path.GetTempFileName does."""
+    """Create an empty file in the temporary folder, as Path.GetTempFileName does, and return its path."""
     folder = session.variable("TEMP") or "C:\\Windows\\TEMP"
     files = session.machine.files
     while files.exists(path := f"{folder}\\tmp{uuid.uuid4().hex[:4].upper()}.tmp"):

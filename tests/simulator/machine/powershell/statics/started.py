@@ -5,7 +5,7 @@
 https://learn.microsoft.com/dotnet/api/system.diagnostics.process,
 https://learn.microsoft.com/dotnet/api/system.diagnostics.processstartinfo
 
-The program's output is always discarded. On Windows, this is so only if the output is redirected and no handler reads
+The program's output is always discarded. On Windows, this happens only if the output is redirected and no handler reads
 it; otherwise the program writes to the streams of the process that started it.
 """
 

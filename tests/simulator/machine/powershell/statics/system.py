@@ -52,7 +52,7 @@ def _set_variable(session: Session, given: list[object]) -> object:
 
 
 def _file(session: Session, given: list[object], name: str) -> str:
-    """Return the path of a file to read. If it is missing or a folder, raise the error of the .NET method."""
+    """Return the path of a file to read. If the file is missing or is a folder, raise the .NET method's error."""
     path = session.absolute(to_text(given[0]))
     files = session.machine.files
     if files.is_directory(path):
@@ -321,7 +321,7 @@ def encoding(name: str) -> PSObject:
 
 
 def _console_error(session: Session) -> object:
-    """Return the writer of standard error, with its method WriteLine only."""
+    """Return the standard error writer, which has only the method WriteLine."""
 
     def write_line(text: object = "") -> None:
         if session.standard_error is None:

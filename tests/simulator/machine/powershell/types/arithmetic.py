@@ -186,7 +186,7 @@ def subtract(left: object, right: object) -> object:
 
 
 def multiply(left: object, right: object) -> object:
-    """Return `left * right`. A string or a list as the left operand is repeated."""
+    """Return `left * right`. If the left operand is a string or a list, it is repeated."""
     if left is None:
         return None
     if isinstance(left, str) and not isinstance(left, Char):
@@ -243,7 +243,7 @@ def _bits(value: object) -> int:
 
 
 def bitwise(name: str, left: object, right: object) -> object:
-    """Return `left -name right` for band, bor, bxor, shl and shr."""
+    """Return `left -name right`, where `name` is band, bor, bxor, shl or shr."""
     first, second = _bits(left), _bits(right)
     wide = _wide(first) or (name in ("band", "bor", "bxor") and _wide(second))
     size = 64 if wide else 32

@@ -70,7 +70,7 @@ def compare(left: object, right: object, *, sensitive: bool = False) -> int:
     """Return -1, 0 or 1 after converting the right value to the type of the left value.
 
     Raises:
-        CmdletError: the right value cannot be converted, or the left value has no order.
+        CmdletError: the right value cannot be converted, or the left value is not comparable.
     """
     left, right = _plain(left), _plain(right)
     if isinstance(left, PSObject) and left.type_name == VERSION:
@@ -171,7 +171,7 @@ def same(left: object, right: object, *, sensitive: bool = False) -> bool:
 
 
 def find_key(table: dict[object, object], requested: object) -> object:
-    """Return the key in a dictionary that equals the requested key; None if no key equals it.
+    """Return the key in a dictionary that equals the requested key, or None if no key equals it.
 
     String keys are case-sensitive only in a GenericDictionary.
     """

@@ -37,7 +37,7 @@ IMPOSSIBLE = "ConvertToFinalInvalidCastException"
 
 
 def truth(value: object) -> bool:
-    """Return whether a value is true as a condition."""
+    """Return whether a value is true when it is used as a condition."""
     if isinstance(value, (list, tuple)):
         return truth(value[0]) if len(value) == 1 else bool(value)
     if value is None:

@@ -214,7 +214,7 @@ def byte_array(data: bytes) -> TypedArray:
 
 
 def to_bytes(value: object) -> bytes | None:
-    """Return bytes, or a list of numbers from 0 to 255, as bytes; None for other values."""
+    """Convert bytes or a list of numbers from 0 to 255 to bytes. Return None for other values."""
     if isinstance(value, (bytes, bytearray)):
         return bytes(value)
     if isinstance(value, list) and all(isinstance(item, int) and 0 <= item < 256 for item in value):

@@ -285,7 +285,7 @@ def is_exception(full_name: str) -> bool:
 
 
 def member(full_name: str, text: str) -> Enumeration | None:
-    """Return the enumeration member with the given name; None if there is none."""
+    """Return the enumeration member with the given name, or None if there is none."""
     for name, number in ENUMERATIONS[full_name].items():
         if name.casefold() == text.strip().casefold():
             return Enumeration(name, number, full_name)
@@ -293,9 +293,9 @@ def member(full_name: str, text: str) -> Enumeration | None:
 
 
 def flags(full_name: str, text: str) -> Enumeration | None:
-    """Return the value that combines comma-separated members of a flags enumeration.
+    """Return the combined value of comma-separated members of an enumeration.
 
-    It is None if a member does not exist, or if the members of the enumeration are not flags.
+    Return None if a member does not exist, or if the members of the enumeration are not flags.
     """
     found = [member(full_name, name) for name in text.split(",")] if full_name in _FLAGS else [None]
     known = [item for item in found if item is not None]

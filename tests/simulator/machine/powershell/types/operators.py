@@ -21,7 +21,7 @@ LONGEST_RANGE = 1_000_000
 
 
 def _filtering(test: Callable[[object, object, bool], bool]) -> Operator:
-    """Return an operator that performs a test. If its left operand is a list, it returns the items that pass."""
+    """Return an operator that performs a test. For a list on the left, the operator returns the items that pass."""
 
     def operate(left: object, right: object, sensitive: bool) -> object:
         if isinstance(left, list):
