@@ -141,8 +141,8 @@ sanity: $(READY) ## The checks of ansible-test sanity that need neither containe
 
 # pylint takes three minutes of CPU time. The import check starts a process for each file and takes more than one
 # minute.
-sanity-quick: $(READY) ## The checks of sanity without the slow ones: pylint, pep8 (ruff checks the same), import
-	tests/sanity/run.sh --skip-test pylint --skip-test pep8 --skip-test import
+sanity-quick: $(READY) ## The checks of sanity without the slow ones (pylint, import) and those of our own linters (pep8, yamllint, changelog)
+	tests/sanity/run.sh --skip-test pylint --skip-test pep8 --skip-test import --skip-test yamllint --skip-test changelog
 
 requirements: ## Update requirements-release.txt to the newest compatible versions (needs uv)
 	uv pip compile requirements-test.txt --universal --python-version 3.11 --generate-hashes --upgrade --quiet \

@@ -26,7 +26,7 @@ CONTAINERD_CONFIG = r"C:\containerd\config.toml"
 PAUSE = "registry.k8s.io/pause:3.10.2"
 
 
-@fault("hns_stopped", "the service hns was stopped")
+@fault("hns_stopped", "the hns service was stopped")
 def _hns_does_not_start(_site: Site, machine: Machine) -> Iterator[None]:
     service, state = machine.services.get("hns"), machine.part(HnsState)
     assert service is not None
@@ -121,7 +121,7 @@ def _source_address_missing(_site: Site, machine: Machine) -> Iterator[None]:
     machine.part(HnsState).networks.pop(network.id)
 
 
-@fault("hns_missing", "the service hns does not exist")
+@fault("hns_missing", "the hns service does not exist")
 def _hns_missing(_site: Site, machine: Machine) -> Iterator[None]:
     key = r"HKLM:\SYSTEM\CurrentControlSet\Services\hns"
     before = {name: value.data for name, value in machine.registry.values(key).items()}

@@ -27,10 +27,10 @@ def hns(node: Examination) -> t.Iterator[FoundCause]:
     """Check the Host Networking Service."""
     facts, services = node.first.hns, node.first.machine.services
     if "hns" not in services:
-        yield finding("hns_missing", "the service hns does not exist")
+        yield finding("hns_missing", "the hns service does not exist")
     elif not services["hns"].running and facts.problem:
         # Windows starts HNS on demand: after a boot, it is stopped until it is needed.
-        yield finding("hns_stopped", f"the service hns was {services['hns'].status.lower()}", facts.problem)
+        yield finding("hns_stopped", f"the hns service was {services['hns'].status.lower()}", facts.problem)
     elif facts.hang:
         yield finding("hns_not_responding", f"{facts.hang} did not end within {node.options.hns.hns_timeout:.0f} s")
     elif facts.problem:

@@ -159,7 +159,7 @@ def test_a_user_defines_a_kind_in_a_few_lines() -> None:
 
 
 BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
-    ("no lists", {"lists": ["1.37.1"]}, "artifacts", "a mapping of kinds"),
+    ("no lists", {"lists": ["1.37.1"]}, "artifacts", "a mapping of artifact kinds"),
     ("one version", {"lists": {"crictl": "1.37.0"}}, "artifacts.crictl", "a list of versions"),
     ("a number", {"lists": {"crictl": [1.37]}}, "artifacts.crictl[0]", "a version in quotes"),
     ("a path", {"lists": {"crictl": ["..\\..\\x"]}}, "artifacts.crictl[0]", "a version in quotes"),

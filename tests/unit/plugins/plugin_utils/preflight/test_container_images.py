@@ -64,7 +64,7 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
     ),
     (
         {"image_cache_test_images": [{"name": "r.example/a:1"}]},
-        ["image_cache_test_images[0].dockerfile: expected text, got nothing"],
+        ["image_cache_test_images[0].dockerfile: expected a string, got nothing"],
     ),
     ({"image_cache_parallel_pulls": "0"}, ["image_cache_parallel_pulls: expected", "got '0'", "1 or more"]),
     (

@@ -103,7 +103,7 @@ def test_a_refused_variable_shows_no_secret(case: str) -> None:
 
 def test_a_mapping_is_recognized_by_its_keys() -> None:
     (message,) = texts_of_problems({"container_runtime_registrys": LOGIN})
-    assert "the value a mapping with the keys 'username', 'password'" in message
+    assert "set to a mapping with the keys 'username', 'password'" in message
 
 
 RESOURCES: dict[str, t.Any] = {
