@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -97,12 +98,27 @@ hypothesis.settings.register_profile("ci", hypothesis.settings.get_profile("loca
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+def send_without_delay(config: pytest.Config) -> None:
+    """Let pytest-rerunfailures send each message at once: a test otherwise waits 40 ms for it.
+
+    For each test, a worker sends two messages to the main process, and waits for the answer to the second one. Nagle's
+    algorithm holds the second message back until the first one is acknowledged, which Linux delays. 1,728 unit tests
+    took 35 seconds instead of 16.
+    """
+    connection = getattr(getattr(config, "failures_db", None), "sock", None)
+    if isinstance(connection, socket.socket):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Find the control plane once, in the main process of pytest-xdist. Its workers inherit the environment."""
     worker = getattr(config, "workerinput", None)
     if worker is None:
         find_control_plane()
-    elif all(Path(argument).is_dir() for argument in config.args):
+        return
+    send_without_delay(config)
+    if all(Path(argument).is_dir() for argument in config.args):
         files = [str(file) for folder in config.args for file in sorted(Path(folder).rglob("test_*.py"))]
         number = int(worker["workerid"].removeprefix("gw"))
         config.args = collection_order(files, number, worker["workercount"])
