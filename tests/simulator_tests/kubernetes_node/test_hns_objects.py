@@ -292,5 +292,5 @@ def test_scenes_can_be_set_from_outside(make_node: Callable[..., Node]) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             scene(**fault)
-    with pytest.raises(ValueError, match="the feature Containers"):
+    with pytest.raises(ValueError, match="the Windows feature Containers"):
         faults.set_fault(make_node(features=[]).machine, {"kind": "hns_scene", "scene": "azure"})

@@ -39,7 +39,7 @@ def ask(url: str, document: object = None) -> dict[str, Any]:
     ("text", "message"),
     [
         ("nodes: {}", "a list under the key `nodes`"),
-        ("nodes: [{name: a}]", "needs address"),
+        ("nodes: [{name: a}]", "missing: address"),
         ("nodes: [{name: a, address: 127.0.0.2, disk_gb: big}]", "disk_gb"),
         ("nodes: [{name: a, address: 127.0.0.2}, {name: b, address: 127.0.0.2}]", "same address: 127.0.0.2"),
         ("nodes: []\nnope: 1", "unknown keys: nope"),
