@@ -34,5 +34,5 @@ class ActionModule(NodeAction):
         return session.report(**work.set(check_mode=bool(self._task.check_mode)))
 
     def _connects_by_key(self) -> bool:
-        """Return whether Ansible connects over SSH without a password, so a new password does not lock it out."""
+        """Return whether Ansible connects over SSH without a password; a new password cannot lock it out then."""
         return str(self._connection.transport).rpartition(".")[2] == "ssh" and not self.passwords()
