@@ -30,14 +30,14 @@ options:
     type: int
     default: 300
   allow_unsupported_windows:
-    description: Whether to continue if the node's version of Windows is not supported. By default, the module fails.
+    description: Whether to continue if the node's version of Windows is not supported.
     type: bool
     default: false
   allowed_code_policies:
     description:
       - Application control policies that you have already configured to allow the programs that this collection
         installs. V(applocker) is AppLocker, V(wdac) is App Control for Business.
-      - If the node enforces a policy that is not listed here, the module fails before it changes anything.
+      - If the node enforces a policy that is not listed here, the module changes nothing.
     type: list
     elements: str
     choices: [applocker, wdac]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read the state of a cluster's nodes, pods, DaemonSets and ConfigMaps; failed requests raise ApiError."""
+"""Read the state of a cluster's nodes, pods, DaemonSets and ConfigMaps. Failed requests raise ApiError."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from .replacement_record import read_replacement
 
 FLANNEL = "kube-flannel-cfg"
 FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
-"""Namespaces in which old and new manifests of flannel and kubespray create flannel's ConfigMap."""
+"""Namespaces that may contain flannel's ConfigMap. It depends on the version of flannel's or kubespray's manifests."""
 DNS_SERVICES = ("kube-dns", "coredns")
-"""Names of the cluster's DNS service in kube-system: kubeadm's (cmd/kubeadm/app/phases/addons/dns/manifests.go) and
-kubespray's (roles/kubernetes-apps/ansible/templates/coredns-svc.yml.j2)."""
+"""Names that kubeadm and kubespray give the cluster's DNS service in kube-system. Sources: kubernetes/kubernetes,
+cmd/kubeadm/app/phases/addons/dns/manifests.go; kubespray, roles/kubernetes-apps/ansible/templates/coredns-svc.yml.j2.
+"""
 OVERLAY_ADDRESS = "projectcalico.org/IPv4VXLANTunnelAddr"
-"""The annotation with a node's address in Calico's overlay (projectcalico/calico v3.31.5,
-libcalico-go/lib/backend/k8s/resources/node.go)."""
+"""The annotation of a node with its address in Calico's overlay network.
+
+Source: projectcalico/calico v3.31.5, libcalico-go/lib/backend/k8s/resources/node.go.
+"""
 _FLANNEL_ANNOTATIONS = "flannel.alpha.coreos.com/"
 NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
-"""Namespaces and labels of the pods that belong to the DaemonSets of the role cni."""
+"""Namespaces and labels of the pods of flannel and kube-proxy that the role cni runs on Windows nodes."""
 MANAGERS = (
     "addonmanager.kubernetes.io/mode",
     "app.kubernetes.io/managed-by",
@@ -35,12 +38,17 @@ MANAGERS = (
     "kustomize.toolkit.fluxcd.io/name",
     "meta.helm.sh/release-name",
 )
-"""Labels and annotations that name the tool that manages an object; their sources are in
+"""Labels and annotations that show which tool manages an object. For sources, see
 plugin_utils/data/linux_daemon_sets.yml."""
 
 
 def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[str, t.Any]]]) -> dict[str, t.Any]:
-    """Return the facts about a node that the roles use, including its pods from `network_pods`."""
+    """Return the facts about a node that the roles use.
+
+    Args:
+        node: the node as the API returned it.
+        pods: result of `network_pods`.
+    """
     spec, status, cordon = node.get("spec") or {}, node.get("status") or {}, read_cordon(node)
     labels = node["metadata"].get("labels") or {}
     addresses = status.get("addresses") or ()
@@ -64,18 +72,19 @@ def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[st
 
 
 def overlay_address(node: t.Mapping[str, t.Any]) -> str:
-    """Return a node's address in Calico's overlay, or an empty string if the node has none yet."""
+    """Return a node's address in Calico's overlay network, or an empty string if the node has none yet."""
     return str((node["metadata"].get("annotations") or {}).get(OVERLAY_ADDRESS) or "")
 
 
 def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str, list[dict[str, t.Any]]]:
-    """Return the pods of flannel, kube-proxy and Calico on Windows nodes, by node.
+    """Return a mapping from each Windows node's name to its pods of flannel, kube-proxy and Calico.
 
-    Calico's pods without a revision are left out, because this collection does not manage their DaemonSet.
+    Only pods of Calico that have a revision label are included. Those without one belong to a DaemonSet that this
+    collection does not manage.
 
     Args:
         cluster: the cluster.
-        networks: the networks of the run's hosts. Calico's pods are read only if this contains `calico`.
+        networks: the CNI plugins (`cni_plugin`) of the run's hosts. Without `calico`, Calico's pods are not read.
     """
     pods_by_node: dict[str, list[dict[str, t.Any]]] = {}
     own_pods = (("kube-system", "k8s-app=calico-node-windows"),) if "calico" in networks else ()
@@ -98,7 +107,7 @@ def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str
 
 
 def _daemon_set(pod: t.Mapping[str, t.Any]) -> str:
-    """Return the name of a pod's DaemonSet, or an empty string if no DaemonSet would recreate the pod."""
+    """Return the name of the DaemonSet that controls a pod, or an empty string if no DaemonSet controls it."""
     owner = controller(pod)
     return str(owner["name"]) if owner.get("kind") == "DaemonSet" else ""
 
