@@ -118,25 +118,31 @@ def daemon_sets(cluster: Cluster) -> list[dict[str, t.Any]]:
 
 
 def runs_flannel(node: t.Mapping[str, t.Any]) -> bool:
-    """Return whether flanneld is or was running on a Windows node, according to the annotations that it writes."""
+    """Return whether a node is a Windows node with annotations that flanneld writes, even if flanneld has stopped."""
     about = node["metadata"]
     is_windows = (about.get("labels") or {}).get("kubernetes.io/os") == "windows"
     return is_windows and any(name.startswith(_FLANNEL_ANNOTATIONS) for name in about.get("annotations") or {})
 
 
 def is_own(daemon_set: t.Mapping[str, t.Any]) -> bool:
-    """Return whether this collection applied a DaemonSet: only then do its pods have a revision label."""
+    """Return whether this collection created a DaemonSet. Then its pod template has a revision label.
+
+    Args:
+        daemon_set: the DaemonSet as the API returned it.
+    """
     labels = (daemon_set["spec"]["template"].get("metadata") or {}).get("labels") or {}
     return REVISION_LABEL in labels
 
 
 def place(daemon_set: t.Mapping[str, t.Any]) -> str:
-    """Return a DaemonSet as `NAMESPACE/NAME`."""
+    """Return the namespace and name of a DaemonSet as `NAMESPACE/NAME`."""
     return f"{daemon_set['metadata']['namespace']}/{daemon_set['metadata']['name']}"
 
 
 def unbound_daemon_sets(existing: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
-    """Return the DaemonSets without a node selector or node affinity for the operating system, and what manages them.
+    """Return the DaemonSets that may run on nodes with any operating system, and which tools manage them.
+
+    They have no node selector and no node affinity for the label `kubernetes.io/os`.
 
     Args:
         existing: the DaemonSets of the cluster.
@@ -152,7 +158,7 @@ def unbound_daemon_sets(existing: t.Iterable[t.Mapping[str, t.Any]]) -> list[dic
 
 
 def managed_by(metadata: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return an object's controller as `KIND NAME`, and the labels and annotations that name its manager.
+    """Return an object's controller as `KIND NAME`, and the labels and annotations that show which tool manages it.
 
     Args:
         metadata: the object's metadata.
@@ -172,9 +178,13 @@ def config_map(cluster: Cluster, namespace: str, name: str) -> dict[str, str] | 
 
 
 def dns_service(cluster: Cluster, configured: t.Iterable[str]) -> str:
-    """Return the address of the cluster's DNS service, or an empty string if no node needs it or there is no service.
+    """Return the address of the cluster's DNS service, or an empty string if it is not needed or does not exist.
 
-    Windows nodes need this address only if the kubelets use a link-local address, which only Linux nodes serve.
+    It is needed if kubelets are configured with a link-local address, on which only Linux nodes have a DNS server.
+
+    Args:
+        cluster: the cluster.
+        configured: the DNS addresses in the configuration of the kubelets.
     """
     if not any(is_link_local(address) for address in configured):
         return ""
@@ -187,7 +197,7 @@ def dns_service(cluster: Cluster, configured: t.Iterable[str]) -> str:
 
 
 def flannel(cluster: Cluster) -> dict[str, t.Any]:
-    """Return flannel's configuration on the Linux nodes; empty if the cluster has no ConfigMap of flannel."""
+    """Return flannel's configuration for the Linux nodes, or an empty mapping if the cluster has no such ConfigMap."""
     for namespace in FLANNEL_NAMESPACES:
         data = config_map(cluster, namespace, FLANNEL)
         if data is not None:

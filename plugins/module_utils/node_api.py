@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""API requests about nodes, pods and evictions; every method raises ApiError if its request fails."""
+"""Send API requests about nodes, pods and evictions. Every method raises ApiError if its request fails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NODES = "api/v1/nodes"
 
 
 class NodeApi:
-    """The API requests that draining and waiting need.
+    """Sends the API requests that are needed to drain nodes and to wait for them.
 
     Args:
         cluster: a client of the cluster.
@@ -24,11 +24,11 @@ class NodeApi:
         self._cluster = cluster
 
     def node(self, name: str) -> dict[str, t.Any] | None:
-        """Return a node, or None if the cluster has no node of that name."""
+        """Return a node, or None if the cluster has no node with this name."""
         return self._cluster.lookup(_NODES, name, form=NODE)
 
     def nodes(self) -> list[dict[str, t.Any]]:
-        """Return all nodes."""
+        """Return all nodes of the cluster."""
         return self._cluster.items(_NODES, form=NODE)
 
     def patch_node(self, name: str, body: t.Mapping[str, t.Any]) -> None:
