@@ -36,7 +36,7 @@ class NodeApi:
         self._cluster.ask("PATCH", _NODES, name, body=body)
 
     def delete_node(self, node: t.Mapping[str, t.Any]) -> None:
-        """Delete a node, unless a newer Node object of the same name has replaced it.
+        """Delete a node, unless it has been replaced by a newer Node object with the same name.
 
         Args:
             node: the node as the API returned it.
@@ -47,21 +47,30 @@ class NodeApi:
         self._cluster.ask("DELETE", _NODES, metadata["name"], body=body)
 
     def pods(self, node: str) -> list[Pod]:
-        """Return all pods of a node."""
+        """Return all pods that are bound to a node."""
         query = {"fieldSelector": f"spec.nodeName={node}"}
         return t.cast("list[Pod]", self._cluster.items("api/v1/pods", form=POD, query=query))
 
     def namespaced_pods(self, namespace: str) -> list[Pod]:
-        """Return all pods of a namespace."""
+        """Return all pods in a namespace."""
         return t.cast("list[Pod]", self._cluster.items("api/v1/namespaces", namespace, "pods", form=POD))
 
     def daemon_set(self, place: str) -> dict[str, t.Any] | None:
-        """Return a DaemonSet (NAMESPACE/NAME), or None if it does not exist."""
+        """Return a DaemonSet, or None if it does not exist.
+
+        Args:
+            place: the DaemonSet, as `NAMESPACE/NAME`.
+        """
         namespace, _slash, name = place.partition("/")
         return self._cluster.lookup("apis/apps/v1/namespaces", namespace, "daemonsets", name, form=DAEMON_SET)
 
     def evict(self, pod: Pod, grace_period: int | None) -> None:
-        """Request a pod's eviction (kubernetes.io: API-initiated Eviction)."""
+        """Ask the API server to evict a pod. Source: kubernetes.io, API-initiated Eviction.
+
+        Args:
+            pod: the pod as the API returned it.
+            grace_period: seconds that the pod has to stop, or None for the pod's own grace period.
+        """
         metadata = pod["metadata"]
         options: dict[str, t.Any] = {"preconditions": {"uid": metadata["uid"]}}
         if grace_period is not None:
@@ -76,6 +85,6 @@ class NodeApi:
         self._cluster.ask("POST", "api/v1/namespaces", namespace, "pods", name, "eviction", body=body)
 
     def budgets(self, namespace: str) -> list[t.Mapping[str, t.Any]]:
-        """Return the PodDisruptionBudgets of a namespace."""
+        """Return the PodDisruptionBudgets in a namespace."""
         path = ("apis/policy/v1/namespaces", namespace, "poddisruptionbudgets")
         return t.cast("list[t.Mapping[str, t.Any]]", self._cluster.items(*path, form=BUDGET))
