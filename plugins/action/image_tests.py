@@ -31,7 +31,7 @@ _LAST = 4000
 
 
 def _as_printed(password: str) -> set[str]:
-    """Return a password as it is, as in a Python string literal, and as in a JSON string."""
+    """Return the forms in which output may contain a password: unchanged, as in Python literals, and as in JSON."""
     return {password, repr(password)[1:-1], json.dumps(password)[1:-1]}
 
 

@@ -30,7 +30,10 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return the problems, one sentence each. If there are any, the task fails unless `fail` is false."""
+        """Return the problems, one sentence each.
+
+        If there are problems, the task fails unless the option `fail` is false.
+        """
         check = HostCheck(variables, self._templar.template, self._task.connection)
         roles = options["roles"]
         problems, warnings = check.run_for_roles(roles) if roles else check.run(options)

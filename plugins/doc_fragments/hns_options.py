@@ -11,8 +11,8 @@ class ModuleDocFragment:
     DOCUMENTATION = r"""
 options:
   hns_timeout:
-    description: Seconds that HNS may take for one call. If a call takes longer, HNS is considered unresponsive. A call
-        that removes objects gets more time the more objects there are.
+    description: Seconds that HNS may take for one call. If a call takes longer, HNS is considered unresponsive. The
+        more objects there are, the longer a call that removes objects may take.
     type: float
     default: 60
   cni_conf_dirs:

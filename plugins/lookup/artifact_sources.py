@@ -43,7 +43,7 @@ _raw:
       description: Whether the node may also download from the publishers' servers.
       type: bool
     kinds:
-      description: Kinds of artifacts that the inventory adds to the collection's own ones.
+      description: Kinds of artifacts that the inventory defines in addition to those of the collection.
       type: dict
     limit_rate:
       description: Maximum download rate in bytes per second, such as V(2M). An empty string means no limit.

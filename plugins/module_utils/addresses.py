@@ -42,8 +42,8 @@ def is_loopback(host: str) -> bool:
 def identifies(node: str, reported: t.Iterable[str], expected: t.Iterable[str]) -> bool:
     """Return whether a node's reported addresses show that the node belongs to a machine.
 
-    They show it if they contain an address or a name of the machine other than the node's name. The node's name shows
-    nothing, because another machine may have the same one.
+    That is the case if they contain an address or a name of the machine, apart from the node's own name. The node's
+    name proves nothing, because another machine may have the same name.
 
     Args:
         node: the node's name.

@@ -13,18 +13,19 @@ import typing as t
 
 NAMESPACE = "kube-system"
 GROUP = "system:bootstrappers:winkube:node-token"
-"""The group of tokens with which the cluster does not approve certificates automatically. The run approves them."""
+"""A group of bootstrap tokens. If a node requests a certificate with such a token, the cluster does not approve the
+request automatically. The run approves it."""
 AUTO_APPROVED_GROUP = "system:bootstrappers:kubeadm:default-node-token"
-"""kubeadm's own group of tokens. They have all permissions for a join, and the cluster automatically approves
-certificates that are requested with them, for any node name."""
+"""kubeadm's own group of bootstrap tokens. They have all permissions for a join, and the cluster automatically approves
+requests for certificates that are made with them, for any node name."""
 _ALPHABET = string.ascii_lowercase + string.digits
 _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLES = {"winkube:node-bootstrapper": "system:node-bootstrapper", "winkube:get-nodes": "kubeadm:get-nodes"}
-"""Maps the name of each ClusterRoleBinding that tokens of GROUP need to the name of its ClusterRole."""
+"""Maps the name of each ClusterRoleBinding that bootstrap tokens need to the name of its ClusterRole."""
 ROLES = ("kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config")
-"""Roles that tokens need and that every kubeadm cluster has, in the namespace kube-system.
+"""Roles in the namespace kube-system that bootstrap tokens need and that every kubeadm cluster has.
 
-Tokens also need the Role `kube-proxy`, which exists only if kubeadm installed kube-proxy.
+Bootstrap tokens also need the Role `kube-proxy`, which exists only if kubeadm installed kube-proxy.
 """
 
 

@@ -24,7 +24,7 @@ _TAG = re.compile(r":(v\d+\.\d+\.\d+)(?:-[^/:]*)?$")
 """Matches the version in the tag of an image, such as v3.31.5 in `quay.io/calico/node:v3.31.5`."""
 _MANIFESTS = "kube-system"
 _DAEMON_SETS = ("calico-system", _MANIFESTS)
-"""Namespaces that may contain the DaemonSet calico-node: first the one that the operator uses, then the manifests'."""
+"""Namespaces in which the Tigera operator and Calico's manifests, in this order, create the DaemonSet calico-node."""
 _OPERATOR_NAMESPACE = "tigera-operator"
 _FOLDERS = {"cniBinDir": "/opt/cni/bin", "cniConfigDir": "/etc/cni/net.d", "cniLogDir": "/var/log/calico/cni"}
 """Maps fields of the operator's Installation that name folders on Windows nodes to their defaults.

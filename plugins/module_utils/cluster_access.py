@@ -29,14 +29,14 @@ class RequiredAccess(t.NamedTuple):
     """The permission for one kind of API request that a run sends."""
 
     why: str
-    """The purpose of the request, as an infinitive without "to"; used in messages."""
+    """The purpose of the request for messages, such as `label nodes`."""
     verbs: tuple[str, ...]
     resource: str
     """The resource with its subresource, if any, such as `pods/eviction`."""
     namespace: str = ""
     group: str = ""
     name: str = ""
-    """Name of the object, if the run needs only one. The verb `create` is needed for all names in any case."""
+    """Name of the object, if the run needs only one. RBAC cannot limit the verb `create` to one name."""
 
 
 _NAMESPACE = RequiredAccess("run flannel on Windows nodes", APPLY, "namespaces", name="kube-flannel")
@@ -232,21 +232,21 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess("recognize the pods of DaemonSets", ("get",), "daemonsets", group="apps"),
     ),
 }
-"""Maps each purpose of a run to the permissions that it needs. Keep those for networks in line with the objects that
-plugin_utils/pod_networks builds. The permissions for `change_network` depend on the cluster (see `removals`)."""
+"""Maps each purpose of a run to the permissions that it needs. The permissions for pod networks must cover the objects
+that plugin_utils/pod_networks builds. Those for `change_network` depend on the cluster (see `removals`)."""
 
 FLANNEL_DAEMON_SET = "kube-flannel/kube-flannel-windows"
 REMOVALS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     "flannel_removal": (FLANNEL_DAEMON_SET, ("flannel", "sdnbridge", "sdnoverlay")),
     "calico_removal": ("kube-system/calico-node-windows", ("calico",)),
 }
-"""Maps the keys of NEEDS for removals to the removed DaemonSet and to the CNI plugins of the networks that use it."""
+"""Maps the purpose of each removal, a key of NEEDS, to the removed DaemonSet and to the CNI plugins that use it."""
 NETWORK_DAEMON_SETS = frozenset(daemon_set for daemon_set, _networks in REMOVALS.values())
 """The DaemonSets (`NAMESPACE/NAME`) of pod networks that this collection creates and removes."""
 
 
 def removals(purposes: t.Collection[str], existing: t.Collection[str], networks: t.Collection[str]) -> list[str]:
-    """Return the keys of NEEDS for the DaemonSets that a run may remove because the pod network changes.
+    """Return the purposes (keys of NEEDS) for which a run may remove DaemonSets because the pod network changes.
 
     Args:
         purposes: the keys of NEEDS for the run. Without `change_network`, nothing is removed.
@@ -310,7 +310,13 @@ def describe(need: RequiredAccess) -> str:
 
 
 def allowed(cluster: Cluster, need: RequiredAccess, verb: str) -> bool:
-    """Return whether the current credentials have a permission for one of its verbs."""
+    """Return whether the current credentials allow a request with a given verb, for example `create`.
+
+    Args:
+        cluster: the cluster.
+        need: the permission that the request needs.
+        verb: one of the permission's verbs.
+    """
     resource, dummy, subresource = need.resource.partition("/")
     place = {"group": need.group, "resource": resource, "subresource": subresource, "namespace": need.namespace}
     name = need.name if verb != "create" else ""

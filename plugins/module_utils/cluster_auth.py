@@ -8,7 +8,7 @@ certificate. Otherwise, `kubeconfig` and `context` select a kubeconfig and its c
 module uses the service account of the pod in which it runs. If it does not run in a pod, it uses the default
 kubeconfig, which is `$KUBECONFIG` or `~/.kube/config`. Options override the kubeconfig.
 
-The module does not use the client of kubernetes.core. Its only public function that creates a client,
+The client of kubernetes.core is not used. Its only public function that creates a client,
 `k8s.client.get_api_client`, first requests the version and the APIs of the server, and writes the result into the
 temporary folder. All functions that would only read the options are private.
 """

@@ -222,7 +222,7 @@ def _discover_nothing(client: object, cache_file: object) -> None:
 
 
 def _cause(error: HTTPError) -> str:
-    """Return why a request failed, as text. If the connection to a proxy failed, it contains only this error."""
+    """Return why a request failed. If the connection to a proxy failed, the text contains only the proxy's error."""
     if isinstance(error, MaxRetryError) and isinstance(error.reason, ProxyError):
         return f"{error.reason.original_error}"
     return f"{type(error).__name__}: {error}"

@@ -17,7 +17,7 @@ from .replacement_record import read_replacement
 
 FLANNEL = "kube-flannel-cfg"
 FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
-"""Namespaces that may contain flannel's ConfigMap. It depends on the version of flannel's or kubespray's manifests."""
+"""Namespaces that may contain flannel's ConfigMap. Different versions of flannel and kubespray use different ones."""
 DNS_SERVICES = ("kube-dns", "coredns")
 """Names that kubeadm and kubespray give the cluster's DNS service in kube-system. Sources: kubernetes/kubernetes,
 cmd/kubeadm/app/phases/addons/dns/manifests.go; kubespray, roles/kubernetes-apps/ansible/templates/coredns-svc.yml.j2.

@@ -70,7 +70,8 @@ def control_plane(module: AnsibleModule, cluster: Cluster) -> dict[str, str]:
     if not info.get("clusters"):
         module.fail_json(
             msg=f"the cluster at {cluster.server} has no ConfigMap kube-public/cluster-info that names a cluster. "
-            "kubeadm join needs it. Create the ConfigMap with `kubeadm init phase bootstrap-token` on the control plane"
+            "kubeadm join needs this ConfigMap. To create it, run `kubeadm init phase bootstrap-token` on a control "
+            "plane node"
         )
     entry = info["clusters"][0]["cluster"]
     try:

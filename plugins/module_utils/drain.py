@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Drain several nodes at the same time: cordon them, evict their pods, and wait. The caller passes the objects for I/O.
+"""Drain several nodes at the same time: cordon them, evict their pods, and wait until the pods have stopped.
+
+The caller passes the objects that do I/O.
 
 The module kubernetes.core.k8s_drain is not used, for four reasons. It gives up if a PodDisruptionBudget prevents an
 eviction, and does not name the budget (ansible-collections/kubernetes.core#797). It evicts pods of DaemonSets that have
@@ -42,7 +44,7 @@ class DrainOptions(t.NamedTuple):
     """Options for draining nodes."""
 
     mark: CordonMark
-    """The content of the annotation on each node that is cordoned."""
+    """The content of the annotation to write on each node that is cordoned."""
     timeout: float
     """Time limit in seconds for draining all nodes; 0 means no limit."""
     force: bool = False

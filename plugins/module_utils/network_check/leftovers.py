@@ -3,8 +3,8 @@
 """Decide which namespaces of earlier runs may be deleted (no I/O).
 
 If a run of the network check is killed, its namespace stays, and the next run deletes it. A run must not delete the
-namespace of a run that is still in progress, even on a different controller. An annotation of each namespace therefore
-records the machine and the process of its run, and the latest time at which the run can end.
+namespace of a different run that is still in progress, possibly on a different controller. An annotation of each
+namespace therefore records the machine and the process of its run, and the latest time at which the run can end.
 """
 
 from __future__ import annotations

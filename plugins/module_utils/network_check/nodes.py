@@ -25,7 +25,7 @@ class CheckedNode(t.NamedTuple):
 
 
 class Participants(t.NamedTuple):
-    """The nodes that a run of the network check was asked to check."""
+    """The nodes that take part in a run of the network check, and those that should take part but cannot."""
 
     windows: list[CheckedNode]
     linux: list[CheckedNode]
@@ -60,7 +60,7 @@ def describe(node: t.Mapping[str, t.Any]) -> CheckedNode:
 
 
 def sample(nodes: t.Sequence[CheckedNode], count: int) -> list[CheckedNode]:
-    """Return a number of nodes that are evenly spread over a list.
+    """Return nodes from a list, chosen at even intervals.
 
     Args:
         nodes: the list of nodes.

@@ -109,7 +109,7 @@ def plan(nodes: Participants, url: str, *, from_controller: bool = False) -> Che
 
 
 def policy_checks(checks: t.Iterable[Check]) -> list[Check]:
-    """Return the checks whether a NetworkPolicy blocks connections to the server pods.
+    """Return the checks that show whether a NetworkPolicy blocks connections to the server pods.
 
     There is one check for each node to which another node connects. It repeats this connection. Its result is
     meaningful only if the connection works without the NetworkPolicy.
@@ -153,9 +153,9 @@ def _pod_to_pod(windows: t.Sequence[CheckedNode], linux: t.Sequence[CheckedNode]
 
 
 def _to_services(source: CheckedNode, backends: t.Sequence[CheckedNode], number: int) -> list[Check]:
-    """Return the checks that a node can connect to a Service on a Windows node and to one on a Linux node.
+    """Return the checks of connections from a node to a Service with a Windows pod and to a Service with a Linux pod.
 
-    The pods of the Services run on other nodes than the one that connects.
+    These pods never run on the node that connects.
 
     Args:
         source: the node that connects.
@@ -177,7 +177,7 @@ def _node_ports(
     backends: t.Sequence[CheckedNode],
     from_controller: bool,
 ) -> list[Check]:
-    """Return the checks that NodePorts can be reached on each node.
+    """Return the checks of connections to a NodePort on each node.
 
     A different node connects to each node, and the controller does too if `from_controller` is true. The source is
     never the tested node, because a Windows node cannot reach its own NodePort. The pod that responds is not on the

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check whether a NetworkPolicy blocks connections that work without it. This is the last stage of a run.
 
-The caller passes the objects for I/O.
+The caller passes the objects that do I/O.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ class PolicyStage:
         return [*(known.get(check) or Outcome(check, NOT_RUN, reason) for check in self._checks), *self._without]
 
     def _distrust(self, lost: t.Container[str]) -> None:
-        """Change passed checks to not run if their server pod has stopped. A connection to such a pod always fails.
+        """Change the status of passed checks to NOT_RUN if their server pod has stopped.
+
+        A connection to a stopped pod fails even if no NetworkPolicy blocks it.
 
         Args:
             lost: names of the nodes whose server pod has stopped.
@@ -99,7 +101,7 @@ class PolicyStage:
                 self._without.append(Outcome(Check(NETWORK_POLICY, "", "", "", "", system), NOT_APPLICABLE, why))
 
     def _works_without(self, check: Check) -> bool:
-        """Return whether a connection works without the NetworkPolicy. If it does not, record the check as not run."""
+        """Return whether a connection works without the NetworkPolicy. If it does not, record the check as NOT_RUN."""
         before = self._connections.outcomes[check._replace(kind=POD_TO_POD)]
         if before.status not in (FAILED, NOT_RUN):
             return True

@@ -38,7 +38,7 @@ SYSTEMS = {LINUX: "Linux", WINDOWS: "Windows"}
 
 
 def missing_engine(system: str, daemon_sets: t.Collection[str]) -> str:
-    """Return why no network policy is enforced on the nodes with an operating system, or an empty string if one may be.
+    """Return why nothing enforces network policies on Windows or Linux nodes, or an empty string if something does.
 
     Args:
         system: `windows` or `linux`.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Run many pods, a limited number at a time, and read their results. The caller passes the objects for I/O."""
+"""Run many pods, a limited number at a time, and read their results. The caller passes the objects that do I/O."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Run a check of the pod network: create a namespace, perform all checks in it, and delete it.
 
-The caller passes the objects for I/O.
+The caller passes the objects that do I/O.
 """
 
 from __future__ import annotations
