@@ -25,7 +25,7 @@ class ActionModule(NodeAction):
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         if not SHORTEST <= options["length"] <= LONGEST:
-            raise ResourceError("length", options["length"], f"expected {SHORTEST} to {LONGEST}")
+            raise ResourceError("length", options["length"], f"expected {SHORTEST} to {LONGEST} characters")
         check_installed(administrator_password.MODULE, "node_prepare_administrator_password")
         file = PasswordFile(options["file"], "file") if options["file"] else None
         if file is not None:
@@ -34,5 +34,5 @@ class ActionModule(NodeAction):
         return session.report(**work.set(check_mode=bool(self._task.check_mode)))
 
     def _connects_by_key(self) -> bool:
-        """Return whether Ansible connects over SSH without a password, so a new password does not lock it out."""
+        """Return whether Ansible connects over SSH with a key, and thus keeps its access when the password changes."""
         return str(self._connection.transport).rpartition(".")[2] == "ssh" and not self.passwords()

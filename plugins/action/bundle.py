@@ -71,7 +71,7 @@ class ActionModule(ControllerAction):
 
     @staticmethod
     def _requested_content(results_var: str, variables: t.Mapping[str, t.Any]) -> content.BundleContent:
-        """Return the combined content that the play's hosts need.
+        """Return the content of a bundle that serves all hosts of the play.
 
         Raises:
             BundleError: a host has no result, or the results of two hosts contradict each other.

@@ -14,8 +14,9 @@ from ..plugin_utils.bundle.index import IndexEntry
 class ActionModule(ControllerAction):
     """Returns the variables that make the roles install a host from the bundle; contacts no node.
 
-    The action returns the variables as a normal result, not as facts, because Ansible puts facts into its fact cache
-    (plugins/strategy/__init__.py, set_host_facts), where the address and the token would outlive the play.
+    The action returns the variables as a normal result, not as facts. Ansible would put facts into its fact cache
+    (plugins/strategy/__init__.py, set_host_facts). The variables contain the bundle server's address and its token,
+    which must not outlive the play.
     """
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {

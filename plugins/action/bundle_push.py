@@ -52,7 +52,10 @@ class ActionModule(NodeAction):
 
 
 def _missing(resources: t.Sequence[Resource], planned: t.Sequence[Planned]) -> list[Resource]:
-    """Return the resources that the node lacks, including untrusted files, because the run moves those away."""
+    """Return the resources that the node lacks.
+
+    They include artifacts in untrusted folders, because the run moves these folders away.
+    """
     lacking = [one.resource for one in planned if _is_missing(one)]
     untrusted = tuple(str(path).casefold() for one in planned for path in one.change.before.get("untrusted") or ())
     return [
@@ -63,5 +66,8 @@ def _missing(resources: t.Sequence[Resource], planned: t.Sequence[Planned]) -> l
 
 
 def _is_missing(planned: Planned) -> bool:
-    """Return whether a change needs a file of the bundle; changes that only write a manifest or a pin need none."""
+    """Return whether a planned change needs a file of the bundle.
+
+    A change that only writes a manifest or pins an image needs none.
+    """
     return any(call.long for call in planned.change.calls)

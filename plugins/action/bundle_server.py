@@ -93,7 +93,9 @@ class ActionModule(ControllerAction):
         return {**result, "_ansible_no_log": True, "urls": urls, "pid": served.pid, "revocations": served.revoked}
 
     def _addresses(self, name: str, variables: t.Mapping[str, t.Any]) -> tuple[dict[str, str], bool]:
-        """Return the controller's address for each host, and whether all of these addresses belong to this machine.
+        """Return the controller's address for each host, and whether all addresses were detected automatically.
+
+        An address that the user configured may belong to a different machine.
 
         Raises:
             BundleError: there is no route to a host.

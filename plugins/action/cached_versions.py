@@ -19,7 +19,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(NodeAction):
-    """Stores in an image the files with which machines created from it can install other cached versions."""
+    """Stores files in an image, so that machines created from it can install other cached versions of programs."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "clean_paths": {"type": "list", "elements": "str", "default": []},
@@ -37,7 +37,7 @@ class ActionModule(NodeAction):
         if plan.pending:
             problem = f"expected a prepared machine, got one on which these differ: {', '.join(plan.pending)}"
             if not self._task.check_mode:
-                raise NodeError(f"{session.name}: {problem}. Run the playbook without --tags")
+                raise NodeError(f"{session.name}: {problem}. Run the playbook again without --tags")
             session.warn(problem)
             return session.report(changed=True, versions={})
         dry = bool(self._task.check_mode)

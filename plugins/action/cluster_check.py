@@ -27,7 +27,7 @@ _TEXTS = {
     "api_server": "api_server",
     "address": "address",
 }
-"""Maps the module's text options to their names in the checks."""
+"""Maps the module's string options to their names in the class HostVariables."""
 _SWITCHES = {
     "calico_set_strict_affinity": "set_strict_affinity",
     "calico_enable_windows": "enable_calico_windows",
@@ -59,7 +59,7 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return `problems` and `findings`. If there are problems, fail unless the option `fail` is false."""
+        """Return the problems and findings. If there are problems, the task fails unless the option `fail` is false."""
         texts = {own: str(options[name] or "") for name, own in _TEXTS.items()}
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
         switches = {own: bool(options[name]) for name, own in _SWITCHES.items()}

@@ -16,7 +16,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(NodeAction):
-    """Puts container images into a runtime's store."""
+    """Puts container images into the image store of a node's container runtime."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "images": {"type": "list", "elements": "raw", "default": []},

@@ -18,7 +18,7 @@ _NAMES = ("node_join_node_name", "kubernetes_node_hostname")
 
 
 class ActionModule(ControllerAction):
-    """Prints and writes what node_diagnosis found on all hosts of the play; contacts no node."""
+    """Prints what node_diagnosis found on the play's hosts, and writes it to two files; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "results_var": {"type": "str", "required": True},

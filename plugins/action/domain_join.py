@@ -27,7 +27,7 @@ class ActionModule(NodeAction):
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         if not options["reboot"]:
-            raise ResourceError("reboot", False, "expected true, because a machine joins a domain when it boots")
+            raise ResourceError("reboot", False, "expected true, because a domain join takes effect at the next boot")
         if not options["offline_blob"] and not (options["user"] and options["password"]):
             expected = "expected an account with its password, or offline_blob"
             raise ResourceError("user", options["user"] or None, expected)

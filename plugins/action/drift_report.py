@@ -14,7 +14,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Writes a drift check's findings on all hosts of the play; contacts no node."""
+    """Prints what a drift check found on the hosts of the play, and writes it to a JSON file; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "path": {"type": "path", "required": True},

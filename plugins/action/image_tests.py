@@ -25,18 +25,18 @@ _PSRP = {
 """Maps variables of the connection plugin psrp to their equivalents for winrm, which testinfra uses to connect."""
 _NAMES = ("ansible_host", "ansible_port", "ansible_user", "ansible_password", *_PSRP.values())
 _EXPECTED = ("container_runtime_install_dir", "verify_image_max_fill_percent")
-"""Variables whose values the suite compares with the machine."""
+"""Ansible variables whose values the test suite compares with the state of the machine."""
 _LAST = 4000
-"""Number of characters that are returned from the end of the output."""
+"""Maximum length of the returned output in characters; the beginning of a longer output is cut off."""
 
 
 def _as_printed(password: str) -> set[str]:
-    """Return the forms in which Python and JSON print a password."""
+    """Return the forms in which output may contain a password: unchanged, as in Python literals, and as in JSON."""
     return {password, repr(password)[1:-1], json.dumps(password)[1:-1]}
 
 
 class ActionModule(ControllerAction):
-    """Runs a testinfra suite on the controller; the suite gets the machine's password only through its environment."""
+    """Runs a testinfra suite on the controller, and passes the machine's password to it in an environment variable."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "suite": {"type": "path", "required": True},
@@ -69,9 +69,10 @@ class ActionModule(ControllerAction):
 
     @staticmethod
     def _command(suite: pathlib.Path, file: pathlib.Path) -> list[str]:
-        """Return the command line. Only the fixtures of the suite and of the two folders above it apply.
+        """Return the command line of pytest.
 
-        Short tracebacks do not print the arguments of functions, which may contain the password.
+        It limits the conftest.py files to those of the suite and of the two folders above it. It selects short
+        tracebacks, because long ones print the arguments of functions, which may contain the password.
         """
         root = suite.parent.parent
         options = ["-c", os.devnull, f"--rootdir={root}", f"--confcutdir={root}", "--import-mode=importlib"]
@@ -99,7 +100,7 @@ class ActionModule(ControllerAction):
         return done.returncode, done.stdout
 
     def _connection_variables(self, variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return the machine's variables for testinfra's connection over WinRM."""
+        """Return the variables with which testinfra connects to the machine over WinRM."""
         settings = {name: self._templar.template(variables[name]) for name in (*_PSRP, *_NAMES) if name in variables}
         if str(self._templar.template(variables.get("ansible_connection", ""))).endswith("psrp"):
             settings |= {ours: settings[theirs] for theirs, ours in _PSRP.items() if theirs in settings}

@@ -37,7 +37,7 @@ class ActionModule(ControllerAction):
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         if limit := variables.get("ansible_limit"):
             # Nothing would be verified, and the run would succeed.
-            raise ResourceError("--limit", limit, "expected no limit", "A limit would leave out the new machine.")
+            raise ResourceError("--limit", limit, "expected no limit", "A limit would exclude the new machine.")
         notes = read_notes("release_notes", options["release_notes"], f"{_PREFIX}_release_notes")
         release = ImageRelease.parse(notes.release)
         self._check_hooks(options)

@@ -87,7 +87,7 @@ class ActionModule(NodeAction):
 
 
 def _api_server(options: t.Mapping[str, t.Any]) -> str:
-    """Return the API server that the node's kubelet uses or will use, or an empty string if it is unknown."""
+    """Return the API server that the node's kubelet should use, or an empty string if the options name none."""
     return str(options["api_server"] or options["cluster_server"])
 
 

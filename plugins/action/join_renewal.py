@@ -15,7 +15,7 @@ from ..plugin_utils.remote.session import NodeSession
 
 
 class ActionModule(NodeAction):
-    """Undoes the join of a node that cannot return to its cluster by itself."""
+    """Undoes the join of a node that cannot return to its cluster by itself, so that it can join again."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "ca_certificate": {"type": "str", "required": True},

@@ -17,7 +17,10 @@ from ..plugin_utils.windows import node_paths
 
 
 class ActionModule(ControllerAction):
-    """Writes user data and an Azure extension that join machines created from an image; contacts no node."""
+    """Writes two files that make machines created from an image join a cluster; contacts no node.
+
+    One file contains user data, and the other the protected settings of an Azure VM extension.
+    """
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "kubernetes": {"type": "str", "default": ""},
@@ -53,7 +56,7 @@ class ActionModule(ControllerAction):
         return {"changed": bool(paths), "files": paths}
 
     def _write(self, paths: t.Mapping[str, str], versions: ChosenVersions, options: t.Mapping[str, t.Any]) -> None:
-        """Write files that only their owner can read: write temporary files with mode 0600, then rename them."""
+        """Write the files with mode 0600. Each one is written under a temporary name and then renamed."""
         if not options["token"]:
             raise ResourceError("token", None, "expected a bootstrap token")
         texts = self._texts(versions, options)

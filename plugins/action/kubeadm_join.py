@@ -46,7 +46,12 @@ class ActionModule(NodeAction):
 
 
 def _report(session: NodeSession, change: JoinChange | None) -> dict[str, t.Any]:
-    """Return the result of the task."""
+    """Return the result of the task.
+
+    Args:
+        session: the session with the node.
+        change: how the node was changed, or None if it was not changed.
+    """
     if change is None:
         return session.report(changed=False, changes=[])
     entry = {"type": "Node", "name": session.node.name, "action": change.action, "why": change.why}

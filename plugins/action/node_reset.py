@@ -22,8 +22,8 @@ from ..plugin_utils.resources.load import load
 from ..plugin_utils.windows.node_paths import CONTAINERD_PIPE
 
 _POLL = 15
-"""Seconds that the first poll waits for the result. Most resets end within this time, so they need only one poll. Each
-poll is a remote command."""
+"""Seconds that the first poll waits for the result of a reset. Most resets end within this time and need only one poll.
+Each poll is a remote command."""
 
 
 class ActionModule(NodeAction):

@@ -13,7 +13,7 @@ from ..plugin_utils.remote.session import NodeSession
 
 
 class ActionModule(NodeAction):
-    """Returns the patches of a node."""
+    """Returns the Windows updates that are installed on a node."""
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         step = "observe the patches"

@@ -17,7 +17,7 @@ checks.roles(), compiled(), shared_names()  # read once for all hosts
 
 
 class ActionModule(ControllerAction):
-    """Checks a host's variables; contacts no node."""
+    """Checks a host's Ansible variables; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "kubernetes_version": {"type": "str"},
@@ -30,7 +30,10 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return `problems`, a list of sentences. If there are problems, fail unless the option `fail` is false."""
+        """Return the problems, one sentence each.
+
+        If there are problems, the task fails unless the option `fail` is false.
+        """
         check = HostCheck(variables, self._templar.template, self._task.connection)
         roles = options["roles"]
         problems, warnings = check.run_for_roles(roles) if roles else check.run(options)

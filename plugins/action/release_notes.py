@@ -22,7 +22,7 @@ from ..plugin_utils.wire.messages import Batch
 
 
 class ActionModule(NodeAction):
-    """Writes the release notes and the bill of materials of a machine that becomes an image."""
+    """Writes the release notes and the software bill of materials (SBOM) of a machine that becomes an image."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "release": {"type": "str", "required": True},

@@ -18,7 +18,7 @@ _RESULTS = {
     "converged": "node_upgrade_converged",
     "patches": "windows_patches_result",
 }
-"""The registered results and facts that the report reads."""
+"""The variables with registered results and facts that the report reads."""
 
 
 class ActionModule(ControllerAction):

@@ -13,7 +13,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(NodeAction):
-    """Protects the static addresses of a node while a CNI creates its network."""
+    """Protects the static IP addresses of a node while a CNI plugin creates the pod network."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},

@@ -18,7 +18,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(NodeAction):
-    """Renews the certificate of a node's WinRM HTTPS listener and the controller's pin."""
+    """Renews the certificate of a node's WinRM HTTPS listener, and the copy of it that the controller trusts."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "pins": {"type": "path"},

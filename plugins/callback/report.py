@@ -12,7 +12,7 @@ version_added: 0.1.0
 description:
   - Writes C(report.json) and the self-contained page C(report.html) at the end of a run. The files contain what
     changed on each node and why, how long each task took, and how many remote commands the task sent.
-  - Results of tasks with C(no_log) are left out.
+  - The files omit the results of tasks with C(no_log).
 options:
   directory:
     description: Folder for the two files. If it is not set, nothing is written.

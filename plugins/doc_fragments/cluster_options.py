@@ -1,12 +1,15 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Documentation that all modules for clusters share, in addition to kubernetes.core's `k8s_auth_options`."""
+"""Documentation that all modules that work with a cluster share.
+
+They also use the fragment `k8s_auth_options` of the collection kubernetes.core.
+"""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The fragments `winkube.node.cluster_options` and `winkube.node.cluster_options.nodes`."""
+    """The documentation fragments `winkube.node.cluster_options` and `winkube.node.cluster_options.nodes`."""
 
     DOCUMENTATION = r"""
 options: {}

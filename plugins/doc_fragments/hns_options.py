@@ -6,18 +6,18 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The fragment `winkube.node.hns_options`."""
+    """The documentation fragment `winkube.node.hns_options`."""
 
     DOCUMENTATION = r"""
 options:
   hns_timeout:
     description: Seconds that HNS may take for one call. If a call takes longer, HNS is considered unresponsive. The
-        limit for a removal grows with the number of objects.
+        more objects there are, the longer a call that removes objects may take.
     type: float
     default: 60
   cni_conf_dirs:
-    description: Folders with CNI configurations. A network that one of these configurations names is considered to be
-        created by a CNI plugin.
+    description: Folders on the node with CNI configurations. A network that one of these configurations names is
+        considered to have been created by a CNI plugin.
     type: list
     elements: str
     default:
@@ -35,8 +35,8 @@ options:
     default: ctr.exe
   containerd_namespaces:
     description: >-
-      Containerd namespaces whose containers are listed, in addition to those in C(k8s.io). If containerd has a
-      namespace that is not named here, the owners of HNS objects are unknown, and no object is considered stale.
+      Containerd namespaces whose containers the module lists, in addition to C(k8s.io). Name all of them. If containerd
+      has another namespace, the owners of HNS objects are unknown, and the module considers no object stale.
     type: list
     elements: str
     default: [default, moby, buildkit]

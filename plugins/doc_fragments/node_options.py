@@ -1,17 +1,20 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Documentation of the options that all actions on nodes share (plugin_utils/actions/node_action.py, NODE_OPTIONS)."""
+"""Documentation of the options that all modules that work on nodes share.
+
+NODE_OPTIONS in plugin_utils/actions/node_action.py defines these options.
+"""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The fragment `winkube.node.node_options`."""
+    """The documentation fragment `winkube.node.node_options`."""
 
     DOCUMENTATION = r"""
 options:
   reboot:
-    description: Whether the node may be rebooted if a change requires a reboot.
+    description: Whether the module may reboot the node if a change requires it.
     type: bool
     default: true
   reboot_timeout:
@@ -27,15 +30,14 @@ options:
     type: int
     default: 300
   allow_unsupported_windows:
-    description: Whether to continue if the version of Windows is not supported.
+    description: Whether to continue if the node's version of Windows is not supported.
     type: bool
     default: false
   allowed_code_policies:
     description:
-      - Application control policies on the node that you have already configured to allow the installed programs.
-      - >-
-        If AppLocker (V(applocker)) or App Control for Business (V(wdac)) is enforced on the node but not listed here,
-        nothing is changed.
+      - Application control policies that you have already configured to allow the programs that this collection
+        installs. V(applocker) is AppLocker, V(wdac) is App Control for Business.
+      - If the node enforces a policy that is not listed here, the module changes nothing.
     type: list
     elements: str
     choices: [applocker, wdac]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Filter for collect_logs.yml."""
+"""The filter sdn_debug_scripts of the playbook collect_logs.yml."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sdn_debug_scripts(commit: str, **options: t.Any) -> list[dict[str, t.Any]]:
 
 
 class FilterModule:
-    """The filter for collect_logs.yml."""
+    """The filter of the playbook collect_logs.yml."""
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         return {"sdn_debug_scripts": sdn_debug_scripts}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Filters for the records that the role node_maintenance keeps about its hosts."""
+"""Filters of the role node_maintenance, which keeps a record of each host's maintenance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..plugin_utils.values.ansible_data import plain
 
 
 def maintenance_stage(record: t.Mapping[str, t.Any], stage: str, **values: t.Any) -> dict[str, t.Any]:
-    """Return a node's record, advanced to the given stage."""
+    """Return a copy of a node's maintenance record that has the given stage."""
     try:
         return maintenance.advance(plain(record), stage, time.time(), **plain(values))
     except ValueError as error:
@@ -22,14 +22,14 @@ def maintenance_stage(record: t.Mapping[str, t.Any], stage: str, **values: t.Any
 
 
 def maintenance_selection(records: t.Sequence[t.Mapping[str, t.Any]], play_hosts: t.Sequence[str]) -> dict[str, t.Any]:
-    """Return which hosts of a rollout to work on, which have failed, and which cannot be worked on."""
+    """Return the hosts that a rollout works on, the hosts that failed, and the hosts that cannot be worked on."""
     return maintenance.select(plain(records), plain(play_hosts))._asdict()
 
 
 def rebooted_nodes(
     drained: t.Mapping[str, t.Mapping[str, t.Any]], records: t.Sequence[t.Mapping[str, t.Any]]
 ) -> dict[str, t.Any]:
-    """Return what the module nodes_drain reported about nodes that were rebooted after the drain."""
+    """Return the results of the module nodes_drain for the nodes that were rebooted after they were drained."""
     return maintenance.of_rebooted(plain(drained), plain(records))
 
 

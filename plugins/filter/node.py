@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Filters that turn roles' variables into values for resources."""
+"""Filters that convert variables of the roles into values for the configuration of a node."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def join_configuration(join: t.Mapping[str, t.Any], kubernetes_version: str) -> 
 
 
 def plain_version(version: t.Any) -> str:
-    """Return a version without the leading `v` that some inventories have."""
+    """Return a version without its leading `v`, if it has one."""
     try:
         return str(versions.Version.parse(str(version)))
     except ValueError as error:
@@ -37,7 +37,7 @@ def plain_version(version: t.Any) -> str:
 
 
 class FilterModule:
-    """The filters for variables of roles."""
+    """The filters that convert variables of the roles."""
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         return {"no_proxy": no_proxy, "join_configuration": join_configuration, "plain_version": plain_version}

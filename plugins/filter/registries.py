@@ -15,7 +15,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:
-    """Return containerd's hosts.toml for one registry host (docs/hosts.md of containerd)."""
+    """Return the content of containerd's hosts.toml for one registry host. Source: docs/hosts.md of containerd."""
     try:
         (parsed,) = registries.read({str(host): plain(registry)})
         return registries.hosts_toml(parsed)
@@ -26,7 +26,7 @@ def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:
 def registry_files(
     given: t.Mapping[str, t.Any], config_dir: str = "", runtime: str = "containerd"
 ) -> list[dict[str, t.Any]]:
-    """Return the File resources that configure registries for a runtime and remove obsolete files."""
+    """Return the resources that write a container runtime's registry configuration and remove obsolete files."""
     try:
         if runtime == "buildkit":
             return runtimes.of_buildkit(plain(given), str(config_dir))
@@ -38,7 +38,7 @@ def registry_files(
 
 
 def docker_registries(given: t.Mapping[str, t.Any]) -> dict[str, list[str]]:
-    """Return the registry settings of Docker's daemon.json: mirrors of docker.io, and insecure registries."""
+    """Return the settings in Docker's daemon.json that list the mirrors of docker.io and the insecure registries."""
     try:
         return registries.docker_settings(registries.read(plain(given)))
     except ResourceError as error:
@@ -46,7 +46,7 @@ def docker_registries(given: t.Mapping[str, t.Any]) -> dict[str, list[str]]:
 
 
 class FilterModule:
-    """The collection's filters for registries."""
+    """The filters for registries of container images."""
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         return {"hosts_toml": hosts_toml, "registry_files": registry_files, "docker_registries": docker_registries}

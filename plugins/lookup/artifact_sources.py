@@ -6,14 +6,14 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: artifact_sources
-short_description: Where a host downloads artifacts from
+short_description: Return where a host downloads artifacts from
 version_added: 0.1.0
 description:
   - Returns one mapping, built from variables that all roles share. These are C(artifact_sites), C(artifact_upstream),
     C(artifact_kinds), C(artifact_limit_rate), C(artifact_ignore_revocation), C(artifact_verify) and
     C(artifact_allowed_signers).
-  - If the host uses a bundle, the bundle's server comes first, and the publishers' servers are used only if
-    C(artifact_upstream) is true.
+  - A host that is installed from a bundle downloads from the bundle's server first. It uses the publishers' servers
+    only if C(artifact_upstream) is true.
 options:
   _terms:
     description: The lookup takes no terms.
@@ -37,22 +37,23 @@ _raw:
   elements: dict
   contains:
     sites:
-      description: Additional sources, in the order in which they are tried.
+      description: Sources other than the publishers' servers, in the order in which the node tries them.
       type: list
     upstream:
-      description: Whether the publishers' servers are used.
+      description: Whether the node may also download from the publishers' servers.
       type: bool
     kinds:
-      description: Additional kinds of artifacts.
+      description: Kinds of artifacts that the inventory defines in addition to those of the collection.
       type: dict
     limit_rate:
-      description: Maximum download rate in bytes per second, such as V(2M); empty for no limit.
+      description: Maximum download rate in bytes per second, such as V(2M). An empty string means no limit.
       type: str
     ignore_revocation:
-      description: Whether downloads continue even if a server's certificate cannot be checked for revocation.
+      description: Whether to download even if the revocation of a server's certificate cannot be checked.
       type: bool
     verify:
-      description: V(warn), or V(strict) to reject files that cannot be verified.
+      description: What to do with files that cannot be verified. V(warn) accepts them with a warning, V(strict) rejects
+        them.
       type: str
     allowed_signers:
       description: Accepted signers of the programs.
@@ -69,7 +70,7 @@ from ..plugin_utils.role_decisions import table
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
-    """Describes the sources of artifacts."""
+    """Returns the sources from which a host downloads artifacts."""
 
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any

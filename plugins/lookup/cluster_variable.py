@@ -1,16 +1,17 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Look up a cluster-wide variable in the places where kubespray's inventory defines it."""
+"""Look up a variable of a host, or of the cluster's other hosts if the host does not have it."""
 
 from __future__ import annotations
 
 DOCUMENTATION = """
 name: cluster_variable
-short_description: A cluster-wide variable, from the host itself or from a host in the cluster's groups
+short_description: Return a variable of the host itself, or of a host in the cluster's groups
 version_added: 0.1.0
 description:
-  - Returns a variable of the host, as any template would. If the host does not have the variable, or if it is null,
-    the lookup returns the value of the first host in the cluster's groups that has it, templated for that host.
+  - Returns the value of a variable of the host. If the host does not have the variable, or if it is null, the lookup
+    returns the value of the first host in the cluster's groups that has it. Templates in that value use the variables
+    of that host.
   - kubespray keeps variables of all nodes in C(group_vars/k8s_cluster), and Windows hosts are never members of this
     group. With this lookup, Windows hosts use the same variables, so you define them only once.
   - An empty string is also a value, and ends the search. If only the control plane needs a proxy, set an empty
@@ -39,7 +40,7 @@ EXAMPLES = """
 
 RETURN = """
 _raw:
-  description: The variables' values, in order.
+  description: The values of the variables, in the order of the given names.
   type: list
   elements: raw
 """
@@ -52,7 +53,7 @@ from ..plugin_utils.node_resources.own_templates import OwnTemplates
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
-    """Searches the host's variables, then the variables of the cluster's hosts."""
+    """Returns variables of a host, or of the cluster's other hosts if the host does not have them."""
 
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any

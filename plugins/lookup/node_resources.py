@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: node_resources
-short_description: The resources of roles, for the option O(winkube.node.node_state#module:resources)
+short_description: Return the resources of roles, for the option O(winkube.node.node_state#module:resources)
 version_added: 0.1.0
 description:
   - For each role, returns the list of resources that the role describes for a host. The list is built from the host's
@@ -34,7 +34,7 @@ EXAMPLES = """
 
 RETURN = """
 _raw:
-  description: A list of resources for each role.
+  description: A list of resources for each role, in the order of the given names.
   type: list
   elements: list
 """
@@ -51,7 +51,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
-    """Builds the resources of roles."""
+    """Returns the resources that roles describe for a host."""
 
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any

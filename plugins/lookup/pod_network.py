@@ -6,13 +6,14 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: pod_network
-short_description: The pod network, from the variables of the role C(cni)
+short_description: Return the pod network that the variables of the role C(cni) describe
 version_added: 0.1.0
 description:
-  - Returns what tasks need to know about the network. The content is built from C(cni_plugin), C(cni_run_as), the
-    variable with the network's mode such as C(cni_flannel_backend), C(cni_pods_subnet), C(cni_services_subnet),
+  - Returns what the tasks of roles need to know about the pod network.
+  - The lookup uses the variables C(cni_plugin), C(cni_run_as), C(cni_pods_subnet), C(cni_services_subnet),
     C(cni_network_policy), C(cni_block_wireserver), C(cni_block_imds), C(cni_azure_vnet_subnets) and
-    C(container_runtime), and from data that earlier tasks read from the cluster and the node, if those tasks ran.
+    C(container_runtime), and the variable with the mode of the network, such as C(cni_flannel_backend). If earlier
+    tasks read data from the cluster or the node, the lookup uses these data, too.
 options:
   _terms:
     description: The lookup takes no terms.
@@ -50,39 +51,42 @@ _raw:
       description: The network's name on the node.
       type: str
     is_managed:
-      description: Whether this collection installs the network.
+      description: Whether this collection installs the pod network.
       type: bool
     is_overlay:
       description: Whether packets between nodes are encapsulated.
       type: bool
     needs_pod_cidr:
-      description: Whether a node needs a pod CIDR for the network.
+      description: Whether the network works only on a node to which Kubernetes has assigned a pod CIDR.
       type: bool
     needs_overlay_address:
-      description: Whether kube-proxy needs an address that the network assigns to a node only after it has started on
-        the node.
+      description: Whether kube-proxy needs the address that the network assigns to a node. The network assigns it only
+        after its program has started on the node.
       type: bool
     runs_as_services:
-      description: Whether the network and kube-proxy run as Windows services on the node.
+      description: Whether the network's programs and kube-proxy run as Windows services on the node.
       type: bool
     runs_as_pods:
-      description: Whether the network and kube-proxy run as pods of DaemonSets.
+      description: Whether the network's programs and kube-proxy run as pods of DaemonSets.
       type: bool
     cni_conf:
-      description: The CNI configuration. Empty if this collection does not write it.
+      description: The CNI configuration that this collection writes. Empty if it writes none.
       type: dict
     conf_file:
-      description: Name of the file with the CNI configuration. Empty if it is unknown.
+      description: Name of the file with the CNI configuration. Empty if the name is unknown.
       type: str
     accounts:
-      description: The service accounts (C(NAMESPACE/NAME)) of the services.
+      description: The Kubernetes service accounts (C(NAMESPACE/NAME)) that the network's services and the service of
+        kube-proxy use. Empty if there are no such services.
       type: list
       elements: str
     identity:
-      description: The properties that distinguish this network from others.
+      description: The properties that distinguish this network from others. If one of them changes, the previous
+        network must be removed.
       type: dict
     note:
-      description: The file in which the node records its network, as a resource for M(winkube.node.node_state).
+      description: A resource for M(winkube.node.node_state). It describes the file on the node that records which pod
+        network was installed.
       type: dict
 """
 
@@ -98,7 +102,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
-    """Describes the pod network."""
+    """Returns what the tasks of roles need to know about the pod network."""
 
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any

@@ -1,21 +1,21 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Look up the value that a role decides for one of its variables."""
+"""Look up the value of a role's variable that Python code computes."""
 
 from __future__ import annotations
 
 DOCUMENTATION = """
 name: role_decision
-short_description: The value that a role decides for one of its variables
+short_description: Return the value of a role's variable that Python code computes
 version_added: 0.1.0
 description:
   - Returns the value of a variable that depends on other variables of the host, on results of earlier tasks or on other
-    hosts. Each role's C(vars/main.yml) and C(defaults/main.yml) show which variables the role decides in this way.
-  - The lookup reads only the variables that the decision needs.
-  - The names of the variables that roles decide are private to the collection, and may change with every release.
+    hosts. Each role's C(vars/main.yml) and C(defaults/main.yml) show which of its variables use this lookup.
+  - The lookup reads only the variables that the computation needs.
+  - The names that the lookup accepts are private to the collection, and may change with every release.
 options:
   _terms:
-    description: The name of one variable that a role of this collection decides.
+    description: The name of one variable that a role of this collection sets with this lookup.
     type: list
     elements: str
     required: true
@@ -48,7 +48,7 @@ from ..plugin_utils.role_decisions import table
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
-    """Decides the value of a variable."""
+    """Returns the value of a role's variable that Python code computes."""
 
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any

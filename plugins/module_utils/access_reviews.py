@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check permissions with access reviews (kubernetes.io: Authorization Overview, "Checking API access")."""
+"""Ask the API server with an access review whether a user may make a request.
+
+Source: kubernetes.io, Authorization Overview, "Checking API access".
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ def allowed(cluster: Cluster, attributes: t.Mapping[str, str], **user: t.Any) ->
 
     Args:
         cluster: the cluster.
-        attributes: `resourceAttributes` of a review; empty values are left out.
-        user: `user` and `groups` to check instead of the account that sends the request.
+        attributes: `resourceAttributes` of the access review. Empty values are not sent.
+        user: `user` and `groups` of the user. Without them, the permission of the current credentials is checked.
 
     Raises:
         ApiError: the request failed.

@@ -12,10 +12,12 @@ DEFAULT_DNS_DOMAIN = "cluster.local"
 
 
 def is_link_local(address: str) -> bool:
-    """Return whether an address is link-local, such as 169.254.25.10, the address of kubespray's nodelocaldns.
+    """Return whether an address is link-local.
+
+    An example is 169.254.25.10, the default address of the DNS cache nodelocaldns in kubespray.
 
     Args:
-        address: an IP address. Any other string is not link-local.
+        address: an IP address. For any other string, False is returned.
     """
     try:
         return ipaddress.ip_address(address.strip()).is_link_local
@@ -24,10 +26,10 @@ def is_link_local(address: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a name or address refers to the machine itself.
+    """Return whether a host name or IP address always refers to the machine that uses it, as localhost does.
 
     Args:
-        host: the name or address. An IPv6 address may be in brackets.
+        host: the host name or IP address. An IPv6 address may be in brackets.
     """
     text = host.strip().strip("[]").lower().rstrip(".")
     try:
@@ -38,10 +40,10 @@ def is_loopback(host: str) -> bool:
 
 
 def identifies(node: str, reported: t.Iterable[str], expected: t.Iterable[str]) -> bool:
-    """Return whether a node reports one of a machine's addresses or names, apart from the node's own name.
+    """Return whether a node's reported addresses show that the node belongs to a machine.
 
-    The kubelet also reports the node's name, with the type Hostname. The node was found by its name, so the name does
-    not show that the node belongs to the machine: another machine may have the same name.
+    That is the case if they contain an address or a name of the machine, apart from the node's own name. The node's
+    name proves nothing, because another machine may have the same name.
 
     Args:
         node: the node's name.

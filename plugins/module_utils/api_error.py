@@ -9,7 +9,7 @@ import typing as t
 
 
 class ApiError(Exception):
-    """The API server rejected a request, was unreachable, or sent an unusable response; or a request was invalid."""
+    """A request was invalid, or the API server rejected it, was unreachable, or sent an unusable response."""
 
     def __init__(
         self,
@@ -22,29 +22,35 @@ class ApiError(Exception):
     ) -> None:
         super().__init__(message)
         self.status = status
-        """HTTP status; 0 if the API server could not be reached; 400 if its response, or the request, is unusable."""
+        """HTTP status of the response.
+
+        It is 0 if the API server could not be reached, and 400 if the response is unusable or the request invalid.
+        """
         self.causes = dict(causes or {})
-        """Messages by reason, from the details of the response."""
+        """Maps the reasons in the details of the response to their messages."""
         self.retry_after = retry_after
-        """Seconds after which the server allows the request to be repeated; 0 if it does not say."""
+        """Seconds after which the API server allows another attempt, or 0 if the response does not contain a time."""
         self.brief = brief or message
-        """What went wrong, without the server's message, because it may quote the request. If the server rejected the
-        request, this is the status and the reason.
+        """The message, but if the server rejected the request, only the HTTP status and its reason phrase.
+
+        The server's message may quote the request.
         """
 
     @property
     def is_temporary(self) -> bool:
-        """Whether the same request may succeed later."""
+        """Whether the request may succeed if it is sent again later."""
         return self.status in (0, 404, 409, 429) or self.status >= 500 or "NamespaceTerminating" in self.causes
 
 
 def refusal(status: int, reason: object, body: str | bytes | None) -> ApiError:
-    """Return the error that a response describes (kubernetes.io: API Conventions, "Response Status Kind").
+    """Return the error that a response describes.
+
+    Source: Kubernetes API Conventions, "Response Status Kind".
 
     Args:
         status: HTTP status.
         reason: the reason phrase of the HTTP status line.
-        body: the body of the response: a Status object as JSON, or any other text.
+        body: the body of the response. It may be a Status object as JSON, or any other text.
     """
     brief = f"{status} {reason}"
     try:

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check that responses of the Kubernetes API have the expected types (no I/O).
 
-Only the fields that the collection reads are checked. A field may be missing or null, unless every object of its kind
-has it (kubernetes.io: Kubernetes API reference).
+Only the fields that the collection reads are checked. A field may be missing or null, unless the API guarantees that
+every object of this kind has it. Source: kubernetes.io, Kubernetes API reference.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from __future__ import annotations
 import typing as t
 
 Form = t.Union[type, t.Sequence[t.Any], t.Mapping[str, t.Any]]  # noqa: UP007 - for Python 3.9
-"""A type, a list with the form of its elements, or forms by field. `!` marks a required field; `*` means any field."""
+"""The expected structure of a value: a type, a list that contains the form of its elements, or a mapping.
+
+A mapping contains the form of each field. `!` marks a required field, and `*` means any field.
+"""
 
 _META = {"name!": str, "namespace": str, "uid": str, "resourceVersion": str, "labels": {}, "annotations": {}}
 _TEXTS = {"*": str}
@@ -87,12 +90,12 @@ _NAMES = {str: "a string", bool: "true or false"}
 
 
 def list_of(form: Form) -> Form:
-    """Return the form of a list of objects, such as a PodList."""
+    """Return the form of a list response, such as a PodList, given the form of its items."""
     return {"items": [form]}
 
 
 def problem(value: t.Any, form: Form, where: str = "") -> str:
-    """Return where and how a value differs from the expected form.
+    """Return where and how a value differs from the expected form, or an empty string if it has this form.
 
     Args:
         value: parsed JSON.
@@ -100,8 +103,7 @@ def problem(value: t.Any, form: Form, where: str = "") -> str:
         where: path of the value in the response.
 
     Returns:
-        A message such as `items[3].metadata.name: expected a string, got a list`, or an empty string if the value has
-        the form.
+        A message such as `items[3].metadata.name: expected a string, got a list`, or an empty string.
     """
     if isinstance(form, type):
         return "" if isinstance(value, form) else _unexpected(where, _NAMES[form], value)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""API requests about certificate signing requests, bootstrap tokens and their role bindings.
+"""Send the API requests that approve certificates of kubelets and that manage bootstrap tokens.
 
 Every method raises ApiError if its request fails.
 """
@@ -25,33 +25,40 @@ _MESSAGE = "winkube.node approves the kubelet for which it created a token."
 
 
 class ApprovalApi(NodeApi):
-    """The API requests that the approval of joining nodes needs.
+    """The requests to the Kubernetes API that are needed to let nodes join and to approve their certificates.
 
     Args:
         cluster: a client of the cluster.
     """
 
     def requests(self) -> list[Request]:
-        """Return all requests for client certificates of kubelets."""
+        """Return all CertificateSigningRequests for client certificates of kubelets."""
         query = {"fieldSelector": f"spec.signerName={SIGNER}"}
         return t.cast("list[Request]", self._cluster.items(_REQUESTS, form=SIGNING_REQUEST, query=query))
 
     def approve(self, request: Request) -> None:
-        """Approve a request. The server rejects the approval if the request has changed since it was read."""
+        """Approve a CertificateSigningRequest.
+
+        The API server rejects the approval if the CertificateSigningRequest has changed since it was read.
+        """
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         body = approval(request, _MESSAGE, now)
         self._cluster.ask("PUT", _REQUESTS, request["metadata"]["name"], "approval", body=body)
 
     def create_token(self, body: t.Mapping[str, t.Any]) -> None:
-        """Create the Secret of a token."""
+        """Create the Secret of a bootstrap token.
+
+        Args:
+            body: the Secret.
+        """
         self._cluster.ask("POST", *_SECRETS, body=body)
 
     def delete_token(self, token_id: str, *, dry: bool = False) -> bool:
-        """Delete a token.
+        """Delete the Secret of a bootstrap token.
 
         Args:
             token_id: the public part of the token.
-            dry: only check whether the token could be deleted. This check needs no permission to read Secrets.
+            dry: only check whether the Secret could be deleted. The check does not need permission to read Secrets.
 
         Returns:
             Whether the token existed.
@@ -66,13 +73,13 @@ class ApprovalApi(NodeApi):
         return True
 
     def ensure_bindings(self) -> bool:
-        """Create the role bindings that let nodes join with tokens of `bootstrap_tokens.GROUP`.
+        """Create or complete the role bindings that let nodes join with tokens of the group `bootstrap_tokens.GROUP`.
 
         Returns:
             Whether anything changed.
 
         Raises:
-            ValueError: a binding of the same name exists, but refers to a different role.
+            ValueError: a binding with one of these names exists, but refers to a different role.
         """
         role = (f"{_RBAC}/namespaces", bootstrap_tokens.NAMESPACE, "roles", "kube-proxy")
         kube_proxy = self._cluster.lookup(*role, form=ANYTHING) is not None
@@ -96,17 +103,17 @@ class ApprovalApi(NodeApi):
         return subjects is not None
 
     def may_approve(self) -> bool:
-        """Return whether this account is allowed to approve certificates of kubelets."""
+        """Return whether the current credentials allow approving client certificates of kubelets."""
         signers = {"verb": "approve", "group": _CERTIFICATES, "resource": "signers", "name": SIGNER}
         requests = {"verb": "update", "group": _CERTIFICATES, "resource": "certificatesigningrequests"}
         needed = (signers, {**requests, "subresource": "approval"})
         return all(allowed(self._cluster, attributes) for attributes in needed)
 
     def approves_by_itself(self) -> bool:
-        """Return whether the cluster itself approves requests that are made with tokens of `bootstrap_tokens.GROUP`.
+        """Return whether the cluster approves certificates that nodes request with tokens of `bootstrap_tokens.GROUP`.
 
-        kube-controller-manager sends the same access review before it approves a request (csrapproving). The result is
-        False if this account is not allowed to send that review.
+        The controller `csrapproving` of kube-controller-manager sends the same access review before it approves a
+        certificate. The result is False if the current credentials do not allow that review.
         """
         groups = ["system:bootstrappers", bootstrap_tokens.GROUP, "system:authenticated"]
         requests = {"verb": "create", "group": _CERTIFICATES, "resource": "certificatesigningrequests"}

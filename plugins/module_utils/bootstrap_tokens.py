@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bootstrap tokens as Secrets, their groups, and the role bindings that let a group's tokens join (no I/O).
+"""Create the Secrets of bootstrap tokens, and the role bindings that let nodes join with these tokens (no I/O).
 
-kubernetes.io: Authenticating with Bootstrap Tokens; TLS bootstrapping.
+Sources: kubernetes.io, Authenticating with Bootstrap Tokens, and TLS bootstrapping.
 """
 
 from __future__ import annotations
@@ -13,27 +13,29 @@ import typing as t
 
 NAMESPACE = "kube-system"
 GROUP = "system:bootstrappers:winkube:node-token"
-"""The group of the tokens whose certificate requests the run approves itself, because the cluster does not."""
+"""A group of bootstrap tokens. If a node requests a certificate with such a token, the cluster does not approve the
+request automatically. The run approves it."""
 AUTO_APPROVED_GROUP = "system:bootstrappers:kubeadm:default-node-token"
-"""kubeadm's own group. It has all permissions for a join, and the cluster approves its certificate requests for
-any node name."""
+"""kubeadm's own group of bootstrap tokens. They have all permissions for a join, and the cluster automatically approves
+requests for certificates that are made with them, for any node name."""
 _ALPHABET = string.ascii_lowercase + string.digits
 _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLES = {"winkube:node-bootstrapper": "system:node-bootstrapper", "winkube:get-nodes": "kubeadm:get-nodes"}
-"""The ClusterRoles that bootstrap tokens need, by the names of their bindings (see `bindings`)."""
+"""Maps the name of each ClusterRoleBinding that bootstrap tokens need to the name of its ClusterRole."""
 ROLES = ("kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config")
-"""Roles in the namespace kube-system of every kubeadm cluster. The Role `kube-proxy` exists only if kubeadm installed
-kube-proxy.
+"""Roles in the namespace kube-system that bootstrap tokens need and that every kubeadm cluster has.
+
+Bootstrap tokens also need the Role `kube-proxy`, which exists only if kubeadm installed kube-proxy.
 """
 
 
 def new_token() -> str:
-    """Return a new random token in the form `ID.SECRET`."""
+    """Return a new random bootstrap token in the form `ID.SECRET`."""
     return ".".join("".join(secrets.choice(_ALPHABET) for dummy in range(length)) for length in (6, 16))
 
 
 def secret_name(token_id: str) -> str:
-    """Return the name of a token's Secret."""
+    """Return the name of the Secret of a bootstrap token."""
     return f"bootstrap-token-{token_id}"
 
 
@@ -42,9 +44,9 @@ def secret(token: str, expires: str, description: str, group: str) -> dict[str, 
 
     Args:
         token: `ID.SECRET`.
-        expires: when the cluster deletes the token (UTC, ISO 8601).
+        expires: time when the token expires (UTC, ISO 8601).
         description: text that `kubeadm token list` shows.
-        group: the group of a client that authenticates with the token, in addition to `system:bootstrappers`.
+        group: the group to which a client with this token belongs, in addition to `system:bootstrappers`.
     """
     token_id, dummy, token_secret = token.partition(".")
     return {
@@ -65,14 +67,14 @@ def secret(token: str, expires: str, description: str, group: str) -> dict[str, 
 
 
 def bindings(*, kube_proxy: bool) -> list[dict[str, t.Any]]:
-    """Return the bindings that GROUP needs for `kubeadm join`.
+    """Return the role bindings that `kubeadm join` needs with a token of GROUP.
 
-    They are the bindings that kubeadm gives its own group, except the binding for automatic approval. The roles come
-    from kubernetes/kubernetes, cmd/kubeadm/app/phases/bootstraptoken/node/tlsbootstrap.go, phases/uploadconfig and
+    kubeadm creates the same bindings for its own group, and one more for automatic approval. Source:
+    kubernetes/kubernetes, cmd/kubeadm/app/phases/bootstraptoken/node/tlsbootstrap.go, phases/uploadconfig and
     phases/kubelet/config.go.
 
     Args:
-        kube_proxy: whether the Role `kube-proxy` exists; kubeadm creates it only if it installs kube-proxy.
+        kube_proxy: whether the Role `kube-proxy` exists. kubeadm creates it only if it installs kube-proxy.
     """
     roles = [*ROLES, *(["kube-proxy"] if kube_proxy else [])]
     return [
@@ -95,7 +97,7 @@ def _binding(kind: str, role: str, metadata: t.Mapping[str, str]) -> dict[str, t
 
 
 def changed_subjects(existing: t.Mapping[str, t.Any], expected: t.Mapping[str, t.Any]) -> list[t.Any] | None:
-    """Return all subjects that a binding must have, or None if it already has all expected subjects.
+    """Return the subjects to set in an existing role binding, or None if it already has all expected subjects.
 
     Args:
         existing: the binding as the API returned it.
@@ -109,7 +111,7 @@ def changed_subjects(existing: t.Mapping[str, t.Any], expected: t.Mapping[str, t
         name = expected["metadata"]["name"]
         raise ValueError(
             f"{expected['kind']} {name}: expected the role {role}, got {other}. The role of a binding cannot be "
-            "changed: delete the binding, and run again to create it"
+            "changed. Delete the binding, and run again to create it"
         )
     subjects = [dict(one) for one in existing.get("subjects") or ()]
     missing = [one for one in expected["subjects"] if one not in subjects]

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read how Calico is installed in a cluster: by manifests, as kubespray does, or by the Tigera operator.
+"""Read how Calico is installed in a cluster: from manifests, as kubespray does, or by the Tigera operator.
 
-Objects and fields: projectcalico/calico v3.31.5, libcalico-go/config/crd and manifests/calico.yaml; tigera/operator
-v1.40, api/v1/installation_types.go; kubernetes-sigs/kubespray v2.31.0, roles/network_plugin/calico. Failed requests
-raise ApiError. An object that does not exist is not an error: its facts are empty.
+Failed requests raise ApiError. A missing object is not an error; the values that are read from it are empty.
+
+Sources: projectcalico/calico v3.31.5, libcalico-go/config/crd and manifests/calico.yaml; tigera/operator v1.40,
+api/v1/installation_types.go; kubernetes-sigs/kubespray v2.31.0, roles/network_plugin/calico.
 """
 
 from __future__ import annotations
@@ -18,35 +19,39 @@ from .cluster_state import is_own
 
 _CRDS = "apis/crd.projectcalico.org/v1"
 _LINUX, _WINDOWS = "calico-node", "calico-node-windows"
-"""Names of the DaemonSets for Linux and Windows. The container of the first DaemonSet is also named `calico-node`."""
+"""Names of Calico's DaemonSets for Linux and Windows. A container of the one for Linux is also named `calico-node`."""
 _TAG = re.compile(r":(v\d+\.\d+\.\d+)(?:-[^/:]*)?$")
-"""The version in an image's tag, such as `quay.io/calico/node:v3.31.5`."""
+"""Matches the version in the tag of an image, such as v3.31.5 in `quay.io/calico/node:v3.31.5`."""
 _MANIFESTS = "kube-system"
 _DAEMON_SETS = ("calico-system", _MANIFESTS)
-"""Namespaces in which the operator and the manifests create the DaemonSet calico-node."""
+"""Namespaces in which the Tigera operator and Calico's manifests, in this order, create the DaemonSet calico-node."""
 _OPERATOR_NAMESPACE = "tigera-operator"
 _FOLDERS = {"cniBinDir": "/opt/cni/bin", "cniConfigDir": "/etc/cni/net.d", "cniLogDir": "/var/log/calico/cni"}
-"""Fields of the Installation that name folders on Windows nodes, and the operator's defaults (pkg/render/windows.go,
-DefaultWindowsCNIDirectories)."""
+"""Maps fields of the operator's Installation that name folders on Windows nodes to their defaults.
+
+Source: tigera/operator, pkg/render/windows.go, DefaultWindowsCNIDirectories.
+"""
 _USES = ("Workload",)
-"""The default of `allowedUses` of an IPPool, without the uses that do not concern pods."""
+"""The part of the default of an IPPool's `allowedUses` that concerns pods."""
 _VXLAN = {
     "vni": ("FELIX_VXLANVNI", "vxlanVNI"),
     "port": ("FELIX_VXLANPORT", "vxlanPort"),
     "mtu": ("FELIX_VXLANMTU", "vxlanMTU"),
 }
-"""Where a VXLAN setting is defined: an environment variable of calico-node, which takes precedence, and
-FelixConfiguration."""
+"""Maps VXLAN settings to an environment variable of calico-node and a field of FelixConfiguration.
+
+The environment variable takes precedence.
+"""
 _SWITCHES = {
     "bpfEnabled": "FELIX_BPFENABLED",
     "wireguardEnabled": "FELIX_WIREGUARDENABLED",
     "wireguardEnabledV6": "FELIX_WIREGUARDENABLEDV6",
 }
-"""Fields of FelixConfiguration, and the environment variables of calico-node that override them."""
+"""Maps fields of FelixConfiguration to the environment variables of calico-node that override them."""
 
 
 def calico(cluster: Cluster) -> dict[str, t.Any]:
-    """Return how Calico is installed; empty if the cluster has no DaemonSet calico-node."""
+    """Return how Calico is installed, or an empty mapping if the cluster has no DaemonSet calico-node."""
     namespace, daemon_set = _daemon_set(cluster)
     if daemon_set is None:
         return {}
@@ -90,7 +95,10 @@ def _daemon_set(cluster: Cluster) -> tuple[str, t.Mapping[str, t.Any] | None]:
 
 
 def _windows_daemon_set(cluster: Cluster, namespace: str) -> str:
-    """Return who applied the DaemonSet for Windows: `winkube` or `other`, or an empty string if there is none."""
+    """Return who created Calico's DaemonSet for Windows, or an empty string if there is none.
+
+    `winkube` means this collection, `other` means anyone else.
+    """
     existing = cluster.lookup("apis/apps/v1/namespaces", namespace, "daemonsets", _WINDOWS, form=WORKLOAD)
     if existing is None:
         return ""
@@ -98,7 +106,7 @@ def _windows_daemon_set(cluster: Cluster, namespace: str) -> str:
 
 
 def _variables(daemon_set: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """Return the environment of the container calico-node, without variables whose values come from other objects."""
+    """Return the environment variables of the container calico-node that have a literal value (no `valueFrom`)."""
     containers = daemon_set["spec"]["template"]["spec"].get("containers") or ()
     return {
         one["name"]: one["value"]
@@ -117,7 +125,7 @@ def _tagged_version(daemon_set: t.Mapping[str, t.Any]) -> str:
 
 
 def _spec(cluster: Cluster, resource: str, name: str, api: str = _CRDS) -> dict[str, t.Any] | None:
-    """Return the specification of an object, or None if the object or its CustomResourceDefinition does not exist."""
+    """Return the `spec` of an object, or None if the object or its CustomResourceDefinition does not exist."""
     existing = cluster.lookup(api, resource, name, form=CUSTOM_OBJECT)
     return None if existing is None else existing.get("spec") or {}
 
@@ -146,7 +154,7 @@ def _pools(cluster: Cluster) -> list[dict[str, t.Any]]:
 
 
 def _vxlan_setting(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any], name: str) -> int | None:
-    """Return a VXLAN setting of the Linux nodes, or None if it is not set and Calico's default applies."""
+    """Return a VXLAN setting of the Linux nodes, or None if it is not set, so that Calico's default applies."""
     variable, field = _VXLAN[name]
     text = variables.get(variable, "")
     if text.isascii() and text.isdigit():
@@ -156,19 +164,25 @@ def _vxlan_setting(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any],
 
 
 def _switch(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any], field: str) -> bool:
-    """Return whether a Felix setting is on. The default is off."""
+    """Return whether a boolean setting of Felix is on. It is off by default."""
     text = variables.get(_SWITCHES[field])
     return bool(felix.get(field)) if text is None else text.lower() in ("true", "1", "yes", "y", "t")
 
 
 def _typha(settings: t.Mapping[str, str], variables: t.Mapping[str, str]) -> str:
-    """Return the name of Typha's service, or an empty string if there is no Typha (`none` in Calico's manifest)."""
+    """Return the name of Typha's Service, or an empty string if Calico does not use Typha.
+
+    Calico's manifest then sets the name to `none`.
+    """
     name = variables.get("FELIX_TYPHAK8SSERVICENAME") or settings.get("typha_service_name") or ""
     return "" if name == "none" else name
 
 
 def _installation(cluster: Cluster) -> dict[str, t.Any]:
-    """Return the Tigera operator's settings that matter for Windows nodes; empty if it does not manage Calico."""
+    """Return the settings of the Tigera operator that matter for Windows nodes.
+
+    The result is empty if the operator does not manage Calico.
+    """
     spec = _spec(cluster, "installations", "default", "apis/operator.tigera.io/v1")
     if not spec:
         return {}
@@ -188,7 +202,10 @@ def _installation(cluster: Cluster) -> dict[str, t.Any]:
 
 
 def _backend(installation: t.Mapping[str, t.Any]) -> str:
-    """Return the backend that the operator configures, under the name that the ConfigMap calico-config uses."""
+    """Return the network backend that the operator configures, or an empty string if it does not manage Calico.
+
+    The names of the backends are those in the ConfigMap calico-config, `bird` and `vxlan`.
+    """
     if not installation:
         return ""
     return "bird" if installation["bgp"] == "Enabled" else "vxlan"

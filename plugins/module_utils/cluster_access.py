@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The permissions that a run needs in the cluster, and a check that the account has them.
+"""Determine the permissions that a run needs in the cluster, and check that the current credentials have them.
 
-The check uses SelfSubjectAccessReview (kubernetes.io: Authorization Overview, "Checking API access"), which every
-authenticated user may create.
+The check sends SelfSubjectAccessReviews, which every authenticated user may create. Source: kubernetes.io,
+Authorization Overview, "Checking API access".
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ RBAC = "rbac.authorization.k8s.io"
 CERTIFICATES = "certificates.k8s.io"
 AUTHORIZATION = "authorization.k8s.io"
 APPLY = ("get", "create", "patch")
-"""The verbs that `kubernetes.core.k8s` uses with `apply`."""
+"""The verbs that the module `kubernetes.core.k8s` needs if its option `apply` is true."""
 
 
 class RequiredAccess(t.NamedTuple):
-    """The permission for one kind of request that a run makes."""
+    """The permission for one kind of API request that a run sends."""
 
     why: str
-    """The purpose of the request, for messages."""
+    """The purpose of the request for messages, such as `label nodes`."""
     verbs: tuple[str, ...]
     resource: str
     """The resource with its subresource, if any, such as `pods/eviction`."""
     namespace: str = ""
     group: str = ""
     name: str = ""
-    """The name, if only one object is needed. A role may be limited to that object, except for the verb `create`."""
+    """Name of the object, if the run needs only one. RBAC cannot limit the verb `create` to one name."""
 
 
 _NAMESPACE = RequiredAccess("run flannel on Windows nodes", APPLY, "namespaces", name="kube-flannel")
@@ -70,7 +70,7 @@ _CALICO = (
 
 
 def _removal(title: str, namespace: str, daemon_set: str, config_map: str) -> tuple[RequiredAccess, ...]:
-    """Return the permissions for removing a network's DaemonSet with its ConfigMap."""
+    """Return the permissions that are needed to remove the DaemonSet of a pod network and its ConfigMap."""
     why = f"remove {title} when the network of Windows nodes changes"
     return (
         RequiredAccess(why, ("get", "delete"), "daemonsets", namespace, "apps", daemon_set),
@@ -232,27 +232,27 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess("recognize the pods of DaemonSets", ("get",), "daemonsets", group="apps"),
     ),
 }
-"""Permissions by purpose. The permissions for the role cni are derived from the objects that plugin_utils/pod_networks
-builds. The permissions for `change_network` depend on the cluster (see `removals`)."""
+"""Maps each purpose of a run to the permissions that it needs. The permissions for pod networks must cover the objects
+that plugin_utils/pod_networks builds. Those for `change_network` depend on the cluster (see `removals`)."""
 
 FLANNEL_DAEMON_SET = "kube-flannel/kube-flannel-windows"
 REMOVALS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     "flannel_removal": (FLANNEL_DAEMON_SET, ("flannel", "sdnbridge", "sdnoverlay")),
     "calico_removal": ("kube-system/calico-node-windows", ("calico",)),
 }
-"""For each purpose of a removal, the DaemonSet that is removed, and the networks that use it."""
+"""Maps the purpose of each removal, a key of NEEDS, to the removed DaemonSet and to the CNI plugins that use it."""
 NETWORK_DAEMON_SETS = frozenset(daemon_set for daemon_set, _networks in REMOVALS.values())
-"""The networks' DaemonSets (`NAMESPACE/NAME`), which this collection applies and removes."""
+"""The DaemonSets (`NAMESPACE/NAME`) of pod networks that this collection creates and removes."""
 
 
 def removals(purposes: t.Collection[str], existing: t.Collection[str], networks: t.Collection[str]) -> list[str]:
-    """Return the purposes of the removals that a change of the network may require.
+    """Return the purposes (keys of NEEDS) for which a run may remove DaemonSets because the pod network changes.
 
     Args:
-        purposes: the purposes of the run. Without `change_network`, nothing is removed.
+        purposes: the keys of NEEDS for the run. Without `change_network`, nothing is removed.
         existing: the cluster's DaemonSets (`NAMESPACE/NAME`) that this collection applied, and the DaemonSets of
             networks that run as services on Windows nodes.
-        networks: the networks of the run's hosts.
+        networks: the CNI plugins (`cni_plugin`) of the run's hosts.
     """
     return [
         purpose
@@ -262,7 +262,7 @@ def removals(purposes: t.Collection[str], existing: t.Collection[str], networks:
 
 
 def require_access(module: AnsibleModule, cluster: Cluster, purposes: t.Iterable[str]) -> None:
-    """Fail the module if its account lacks a permission that the run will need.
+    """Fail the module if the current credentials lack a permission that the run will need.
 
     Args:
         module: the running module.
@@ -283,7 +283,7 @@ def require_access(module: AnsibleModule, cluster: Cluster, purposes: t.Iterable
 
 
 def missing(cluster: Cluster, purposes: t.Iterable[str]) -> list[str]:
-    """Return one line for each permission that the account lacks.
+    """Return one line for each permission that the current credentials lack.
 
     Args:
         cluster: the cluster.
@@ -302,7 +302,7 @@ def missing(cluster: Cluster, purposes: t.Iterable[str]) -> list[str]:
 
 
 def describe(need: RequiredAccess) -> str:
-    """Return a permission's resource and purpose as text."""
+    """Return the resource and the purpose of a permission as text for messages."""
     resource = f"{need.resource}.{need.group}" if need.group else need.resource
     name = f" {need.name}" if need.name else ""
     where = f" in namespace {need.namespace}" if need.namespace else ""
@@ -310,7 +310,13 @@ def describe(need: RequiredAccess) -> str:
 
 
 def allowed(cluster: Cluster, need: RequiredAccess, verb: str) -> bool:
-    """Return whether the account is allowed to use one of a permission's verbs."""
+    """Return whether the current credentials allow a request with a given verb, for example `create`.
+
+    Args:
+        cluster: the cluster.
+        need: the permission that the request needs.
+        verb: one of the permission's verbs.
+    """
     resource, dummy, subresource = need.resource.partition("/")
     place = {"group": need.group, "resource": resource, "subresource": subresource, "namespace": need.namespace}
     name = need.name if verb != "create" else ""

@@ -1,16 +1,16 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How a module authenticates with a cluster: the options and environment variables of kubernetes.core's modules.
+"""Read a module's options for authenticating with a cluster, and configure the Python client with them.
 
-The argument spec and its documentation fragment are kubernetes.core's own. An option that is not set comes from
-`K8S_AUTH_…` in the environment. As in kubernetes.core, `host` with a token, a user name and password, or a client
-certificate needs no kubeconfig. Otherwise `kubeconfig` and `context` select a kubeconfig and its context. Without these
-two options, the module uses the service account of the pod in which it runs, or else the default kubeconfig, which is
-`$KUBECONFIG` or `~/.kube/config`. Options override the kubeconfig.
+The options are those of the collection kubernetes.core. If an option is not set, the environment variable `K8S_AUTH_…`
+is used. A kubeconfig is not needed if `host` is set with a token, with a user name and password, or with a client
+certificate. Otherwise, `kubeconfig` and `context` select a kubeconfig and its context. Without these two options, the
+module uses the service account of the pod in which it runs. If it does not run in a pod, it uses the default
+kubeconfig, which is `$KUBECONFIG` or `~/.kube/config`. Options override the kubeconfig.
 
-kubernetes.core's client is not used. `k8s.client.get_api_client`, its only public function that creates a client, first
-requests the version and the APIs of the server, and writes the result into the temporary folder. All functions that
-would only read the options are private.
+The client of kubernetes.core is not used. Its only public function that creates a client,
+`k8s.client.get_api_client`, first requests the version and the APIs of the server, and writes the result into the
+temporary folder. All functions that would only read the options are private.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ AUTH_OPTIONS: t.Mapping[str, t.Any] = AUTH_ARG_SPEC
 """The argument spec of the options for authentication."""
 _FILES = ("ca_cert", "client_cert", "client_key")
 _HOST_SUFFICES = (("username", "password"), ("api_key",), ("client_cert", "client_key"))
-"""Options that authenticate without a kubeconfig if `host` is also set."""
+"""Groups of options. If `host` and all options of one group are set, no kubeconfig is needed."""
 _PROXY_SCHEMES = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")
 _CONFIGURATION_NAMES = {option: name for name, option in AUTH_ARG_MAP.items()}
 _TAKEN_AS_THEY_ARE = ("host", "ca_cert", "client_cert", "client_key", "validate_certs", "proxy", "no_proxy")
@@ -47,7 +47,7 @@ class AuthError(Exception):
 
 
 class RepeatedHeader(str):
-    """A header name that a mapping can contain several times, because each instance equals only itself."""
+    """The name of an HTTP header. A dict can contain the name several times, as each instance equals only itself."""
 
     __slots__ = ()
 
@@ -59,7 +59,7 @@ class RepeatedHeader(str):
 
 
 def read_options(params: Options, environment: t.Mapping[str, str] | None = None) -> dict[str, t.Any]:
-    """Return the options that are set, in the module's parameters or in the environment.
+    """Return the options for authentication that are set in the module's parameters or in environment variables.
 
     Args:
         params: the parameters of the module.
@@ -81,14 +81,14 @@ def read_options(params: Options, environment: t.Mapping[str, str] | None = None
 
 
 def needs_kubeconfig(options: Options) -> bool:
-    """Return whether the options need a kubeconfig, because they have no host or no credentials."""
+    """Return whether a kubeconfig is needed because the options contain no host or no complete credentials."""
     return not options.get("host") or not any(all(options.get(name) for name in names) for names in _HOST_SUFFICES)
 
 
 def configure(options: Options) -> t.Any:
-    """Return the configuration (`kubernetes.client.Configuration`) that the options describe.
+    """Return a `kubernetes.client.Configuration` with the host and credentials that the options describe.
 
-    The defaults of the Python client do not change, so other clients in this process are not affected.
+    The default configuration of the Python client is not changed, so other clients in this process are not affected.
 
     Args:
         options: result of `read_options`.
@@ -134,14 +134,17 @@ def anonymous(configuration: t.Any) -> t.Any:
 
 
 def headers(options: Options) -> dict[str, str]:
-    """Return the headers that every request needs for impersonation (kubernetes.io: User impersonation)."""
+    """Return the HTTP headers with which every request impersonates the user and groups in the options, if any.
+
+    Source: kubernetes.io, User impersonation.
+    """
     user, groups = str(options.get("impersonate_user") or ""), options.get("impersonate_groups") or ()
     user_header: dict[str, str] = {"Impersonate-User": user} if user else {}
     return {**user_header, **{RepeatedHeader("Impersonate-Group"): group for group in groups}}
 
 
 def account(options: Options) -> str:
-    """Return the account whose permissions the requests have, as text for messages."""
+    """Return a description of the account that sends the requests, for messages."""
     kubeconfig = options.get("kubeconfig")
     if not needs_kubeconfig(options):
         names = next(names for names in _HOST_SUFFICES if all(options.get(name) for name in names))
@@ -160,14 +163,14 @@ def account(options: Options) -> str:
 
 
 def hidden_values(values: t.Iterable[str], params: Options, options: Options) -> set[str]:
-    """Return the values that Ansible should replace in the module's output.
+    """Return the secrets that Ansible should hide in the module's output.
 
-    kubernetes.core's argument spec sets `no_log` for `kubeconfig`. So Ansible would replace the path of the kubeconfig
-    in all messages. If the kubeconfig is a mapping, Ansible would replace each of its values wherever it occurs, for
-    example `v1` in the cluster's version.
+    The argument spec of kubernetes.core sets `no_log` for `kubeconfig`. By default, Ansible would therefore hide the
+    path of the kubeconfig in all messages. If the kubeconfig is a mapping, Ansible would hide each of its values
+    wherever it occurs, for example `v1` in the cluster's version.
 
     Args:
-        values: the values that Ansible would replace (`AnsibleModule.no_log_values`).
+        values: the values that Ansible would hide by default (`AnsibleModule.no_log_values`).
         params: the parameters of the module.
         options: result of `read_options`.
     """
@@ -200,7 +203,7 @@ def _check(options: Options) -> None:
     for name in _FILES:
         path = options.get(name)
         if path and not os.access(path, os.R_OK):
-            raise AuthError(f"{name}: expected the path of a file that can be read, got {path!r}")
+            raise AuthError(f"{name}: expected the path of a readable file, got {path!r}")
     if not needs_kubeconfig(options) or "kubeconfig" not in options:
         return
     kubeconfig = options["kubeconfig"]
@@ -218,7 +221,7 @@ def _is_url(text: str, schemes: t.Collection[str]) -> bool:
 
 
 def _load(options: Options, configuration: t.Any) -> None:
-    """Fill the configuration from a kubeconfig or from the pod's service account."""
+    """Set the host and credentials of a configuration from a kubeconfig or from the pod's service account."""
     import yaml
     from kubernetes import config
 
@@ -262,7 +265,10 @@ def _texts(value: t.Any) -> t.Iterator[str]:
 
 
 def _secrets(value: t.Any) -> t.Iterator[str]:
-    """Yield a kubeconfig's secrets: all values that have secret names, and all settings of an `auth-provider`."""
+    """Yield the secrets in a kubeconfig.
+
+    These are the values of fields with names of secrets, such as `token`, and all settings of an `auth-provider`.
+    """
     if isinstance(value, dict):
         paired = is_secret_name(str(value.get("name") or ""))
         for name, item in value.items():

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Kubernetes API as plain JSON, for the modules that work with a cluster.
+"""Send requests to the Kubernetes API and return plain JSON, for the modules that work with a cluster.
 
 The official Python client sends the requests. Its typed models are not used, because importing them takes time.
-`cluster_auth` explains why kubernetes.core's client is not used.
+The module `cluster_auth` explains why the client of the collection kubernetes.core is not used.
 """
 
 from __future__ import annotations
@@ -40,19 +40,24 @@ REQUEST_TIMEOUT = 30
 """Time limit of a request to the API server, in seconds."""
 _PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-"""Content type of server-side apply (kubernetes.io: Server-Side Apply). JSON is valid YAML."""
+"""Content type of requests for server-side apply. It fits JSON, which is valid YAML.
+
+Source: kubernetes.io, Server-Side Apply.
+"""
 MERGE_PATCH = "application/merge-patch+json"
-"""Content type of a patch that objects of all kinds accept, including custom resources."""
+"""Content type of a JSON merge patch. Objects of all kinds accept such a patch, including custom resources."""
 
 Object = dict[str, t.Any]
 
 
 def cluster_arguments(*, of_nodes: bool = False, **own: t.Any) -> dict[str, t.Any]:
-    """Return the argument spec of a module that talks to the cluster (documentation fragment `cluster_options`).
+    """Return the argument spec of a module that sends requests to a cluster.
+
+    The documentation fragment `cluster_options` describes the options.
 
     Args:
-        of_nodes: whether the module has the option `nodes` (`cluster_options.nodes`).
-        own: the module's own options.
+        of_nodes: whether the module has the option `nodes` (documentation fragment `cluster_options.nodes`).
+        own: the other options of the module, with their specs.
     """
     return {**AUTH_OPTIONS, **(_NODES if of_nodes else {}), **own}
 
@@ -60,8 +65,8 @@ def cluster_arguments(*, of_nodes: bool = False, **own: t.Any) -> dict[str, t.An
 class Cluster:
     """A client of the cluster that a module's options describe.
 
-    Paths are given in parts. The first part is used as is (`api/v1/nodes`). All later parts, such as names, are
-    percent-encoded.
+    The methods take the path of a request in parts. The first part, such as `api/v1/nodes`, is used as it is. All later
+    parts, such as names of objects, are percent-encoded.
     """
 
     def __init__(self, module: AnsibleModule) -> None:
@@ -80,7 +85,7 @@ class Cluster:
         self._client = dynamic.DynamicClient(api_client, discoverer=_discover_nothing)
         self.server = redact_users(str(self.configuration.host))
         self.account = account(options)
-        """The account whose permissions the requests have, as text for messages."""
+        """Description of the account that sends the requests, for messages."""
 
     def ask(
         self,
@@ -91,7 +96,7 @@ class Cluster:
         form: Form = ANYTHING,
         content_type: str = "",
     ) -> Object:
-        """Send a request; patches are strategic merge patches by default.
+        """Send a request. A PATCH request is a strategic merge patch by default.
 
         Args:
             method: the HTTP method.
@@ -99,14 +104,14 @@ class Cluster:
             body: the JSON body.
             query: the query parameters.
             form: the expected form of the response (see `api_forms`).
-            content_type: content type of the body; empty for the default.
+            content_type: content type of the body. If it is empty, the default for the method is used.
 
         Returns:
-            The response.
+            The parsed body of the response.
 
         Raises:
-            ApiError: the server rejected the request, could not be reached, or sent an invalid response, or a part of
-                the path is not the name of an object.
+            ApiError: the API server rejected the request, could not be reached, or sent an invalid response, or a part
+                of the path is empty, `.` or `..`.
         """
         content_type = content_type or (_PATCH if method == "PATCH" else "application/json")
         try:
@@ -131,7 +136,7 @@ class Cluster:
         return self._read(answer, form, method, path)
 
     def items(self, *path: str, form: Form, query: t.Mapping[str, str] | None = None) -> list[Object]:
-        """List objects.
+        """Return the objects in a list that the API server returns.
 
         Args:
             path: the parts of the path.
@@ -164,7 +169,9 @@ class Cluster:
             raise
 
     def is_public(self, *path: str) -> bool:
-        """Return whether an object can be read without credentials; False only if the server refuses this (401 or 403).
+        """Return whether an object can be read without credentials.
+
+        The result is False only if the API server rejects the request with the status 401 or 403.
 
         Args:
             path: the parts of the path.
@@ -185,7 +192,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def needed(self) -> t.Iterator[None]:
-        """Fail the module with one clear message if a request in the block fails."""
+        """Return a context manager that fails the module with a message if a request in the `with` block fails."""
         try:
             yield
         except ApiError as error:
@@ -211,11 +218,11 @@ class Cluster:
 
 
 def _discover_nothing(client: object, cache_file: object) -> None:
-    """Do nothing, in place of the client's API discovery, which would query the server and write a temporary file."""
+    """Do nothing. This replaces the client's API discovery, which would query the server and write a temporary file."""
 
 
 def _cause(error: HTTPError) -> str:
-    """Return why a request failed. If the connection through a proxy failed, return only the proxy's error."""
+    """Return why a request failed. If the connection to a proxy failed, the text contains only the proxy's error."""
     if isinstance(error, MaxRetryError) and isinstance(error.reason, ProxyError):
         return f"{error.reason.original_error}"
     return f"{type(error).__name__}: {error}"
@@ -225,7 +232,7 @@ def _join(path: t.Sequence[str]) -> str:
     """Return the path of a request.
 
     Raises:
-        ApiError: a part is empty, `.` or `..`, so the path would not address the intended object.
+        ApiError: a part is empty, `.` or `..`, so that the path would not refer to the intended object.
     """
     root, *parts = path
     for part in parts:

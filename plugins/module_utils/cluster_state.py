@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read the state of a cluster's nodes, pods, DaemonSets and ConfigMaps; failed requests raise ApiError."""
+"""Read the state of a cluster's nodes, pods, DaemonSets and ConfigMaps. Failed requests raise ApiError."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from .replacement_record import read_replacement
 
 FLANNEL = "kube-flannel-cfg"
 FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
-"""Namespaces in which old and new manifests of flannel and kubespray create flannel's ConfigMap."""
+"""Namespaces that may contain flannel's ConfigMap. Different versions of flannel and kubespray use different ones."""
 DNS_SERVICES = ("kube-dns", "coredns")
-"""Names of the cluster's DNS service in kube-system: kubeadm's (cmd/kubeadm/app/phases/addons/dns/manifests.go) and
-kubespray's (roles/kubernetes-apps/ansible/templates/coredns-svc.yml.j2)."""
+"""Names that kubeadm and kubespray give the cluster's DNS service in kube-system. Sources: kubernetes/kubernetes,
+cmd/kubeadm/app/phases/addons/dns/manifests.go; kubespray, roles/kubernetes-apps/ansible/templates/coredns-svc.yml.j2.
+"""
 OVERLAY_ADDRESS = "projectcalico.org/IPv4VXLANTunnelAddr"
-"""The annotation with a node's address in Calico's overlay (projectcalico/calico v3.31.5,
-libcalico-go/lib/backend/k8s/resources/node.go)."""
+"""The annotation of a node with its address in Calico's overlay network.
+
+Source: projectcalico/calico v3.31.5, libcalico-go/lib/backend/k8s/resources/node.go.
+"""
 _FLANNEL_ANNOTATIONS = "flannel.alpha.coreos.com/"
 NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
-"""Namespaces and labels of the pods that belong to the DaemonSets of the role cni."""
+"""Namespaces and labels of the pods of flannel and kube-proxy that the role cni runs on Windows nodes."""
 MANAGERS = (
     "addonmanager.kubernetes.io/mode",
     "app.kubernetes.io/managed-by",
@@ -35,12 +38,17 @@ MANAGERS = (
     "kustomize.toolkit.fluxcd.io/name",
     "meta.helm.sh/release-name",
 )
-"""Labels and annotations that name the tool that manages an object; their sources are in
+"""Labels and annotations that show which tool manages an object. For sources, see
 plugin_utils/data/linux_daemon_sets.yml."""
 
 
 def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[str, t.Any]]]) -> dict[str, t.Any]:
-    """Return the facts about a node that the roles use, including its pods from `network_pods`."""
+    """Return the facts about a node that the roles use.
+
+    Args:
+        node: the node as the API returned it.
+        pods: result of `network_pods`.
+    """
     spec, status, cordon = node.get("spec") or {}, node.get("status") or {}, read_cordon(node)
     labels = node["metadata"].get("labels") or {}
     addresses = status.get("addresses") or ()
@@ -64,18 +72,19 @@ def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[st
 
 
 def overlay_address(node: t.Mapping[str, t.Any]) -> str:
-    """Return a node's address in Calico's overlay, or an empty string if the node has none yet."""
+    """Return a node's address in Calico's overlay network, or an empty string if the node has none yet."""
     return str((node["metadata"].get("annotations") or {}).get(OVERLAY_ADDRESS) or "")
 
 
 def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str, list[dict[str, t.Any]]]:
-    """Return the pods of flannel, kube-proxy and Calico on Windows nodes, by node.
+    """Return a mapping from each Windows node's name to its pods of flannel, kube-proxy and Calico.
 
-    Calico's pods without a revision are left out, because this collection does not manage their DaemonSet.
+    Only pods of Calico that have a revision label are included. Those without one belong to a DaemonSet that this
+    collection does not manage.
 
     Args:
         cluster: the cluster.
-        networks: the networks of the run's hosts. Calico's pods are read only if this contains `calico`.
+        networks: the CNI plugins (`cni_plugin`) of the run's hosts. Without `calico`, Calico's pods are not read.
     """
     pods_by_node: dict[str, list[dict[str, t.Any]]] = {}
     own_pods = (("kube-system", "k8s-app=calico-node-windows"),) if "calico" in networks else ()
@@ -98,7 +107,7 @@ def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str
 
 
 def _daemon_set(pod: t.Mapping[str, t.Any]) -> str:
-    """Return the name of a pod's DaemonSet, or an empty string if no DaemonSet would recreate the pod."""
+    """Return the name of the DaemonSet that controls a pod, or an empty string if no DaemonSet controls it."""
     owner = controller(pod)
     return str(owner["name"]) if owner.get("kind") == "DaemonSet" else ""
 
@@ -109,25 +118,31 @@ def daemon_sets(cluster: Cluster) -> list[dict[str, t.Any]]:
 
 
 def runs_flannel(node: t.Mapping[str, t.Any]) -> bool:
-    """Return whether flanneld is or was running on a Windows node, according to the annotations that it writes."""
+    """Return whether a node is a Windows node with annotations that flanneld writes, even if flanneld has stopped."""
     about = node["metadata"]
     is_windows = (about.get("labels") or {}).get("kubernetes.io/os") == "windows"
     return is_windows and any(name.startswith(_FLANNEL_ANNOTATIONS) for name in about.get("annotations") or {})
 
 
 def is_own(daemon_set: t.Mapping[str, t.Any]) -> bool:
-    """Return whether this collection applied a DaemonSet: only then do its pods have a revision label."""
+    """Return whether this collection created a DaemonSet. Then its pod template has a revision label.
+
+    Args:
+        daemon_set: the DaemonSet as the API returned it.
+    """
     labels = (daemon_set["spec"]["template"].get("metadata") or {}).get("labels") or {}
     return REVISION_LABEL in labels
 
 
 def place(daemon_set: t.Mapping[str, t.Any]) -> str:
-    """Return a DaemonSet as `NAMESPACE/NAME`."""
+    """Return the namespace and name of a DaemonSet as `NAMESPACE/NAME`."""
     return f"{daemon_set['metadata']['namespace']}/{daemon_set['metadata']['name']}"
 
 
 def unbound_daemon_sets(existing: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
-    """Return the DaemonSets without a node selector or node affinity for the operating system, and what manages them.
+    """Return the DaemonSets that may run on nodes with any operating system, and which tools manage them.
+
+    They have no node selector and no node affinity for the label `kubernetes.io/os`.
 
     Args:
         existing: the DaemonSets of the cluster.
@@ -143,7 +158,7 @@ def unbound_daemon_sets(existing: t.Iterable[t.Mapping[str, t.Any]]) -> list[dic
 
 
 def managed_by(metadata: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return an object's controller as `KIND NAME`, and the labels and annotations that name its manager.
+    """Return an object's controller as `KIND NAME`, and the labels and annotations that show which tool manages it.
 
     Args:
         metadata: the object's metadata.
@@ -163,9 +178,13 @@ def config_map(cluster: Cluster, namespace: str, name: str) -> dict[str, str] | 
 
 
 def dns_service(cluster: Cluster, configured: t.Iterable[str]) -> str:
-    """Return the address of the cluster's DNS service, or an empty string if no node needs it or there is no service.
+    """Return the address of the cluster's DNS service, or an empty string if it is not needed or does not exist.
 
-    Windows nodes need this address only if the kubelets use a link-local address, which only Linux nodes serve.
+    It is needed if kubelets are configured with a link-local address, on which only Linux nodes have a DNS server.
+
+    Args:
+        cluster: the cluster.
+        configured: the DNS addresses in the configuration of the kubelets.
     """
     if not any(is_link_local(address) for address in configured):
         return ""
@@ -178,7 +197,7 @@ def dns_service(cluster: Cluster, configured: t.Iterable[str]) -> str:
 
 
 def flannel(cluster: Cluster) -> dict[str, t.Any]:
-    """Return flannel's configuration on the Linux nodes; empty if the cluster has no ConfigMap of flannel."""
+    """Return flannel's configuration for the Linux nodes, or an empty mapping if the cluster has no such ConfigMap."""
     for namespace in FLANNEL_NAMESPACES:
         data = config_map(cluster, namespace, FLANNEL)
         if data is not None:

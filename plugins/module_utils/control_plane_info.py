@@ -37,15 +37,22 @@ CLUSTER_INFO: Form = {"clusters": [{"cluster!": {"server!": str, "certificate-au
 
 
 def ca_hash(certificate: bytes) -> str:
-    """Return the SHA-256 of a certificate's public key for `kubeadm join --discovery-token-ca-cert-hash`."""
+    """Return the SHA-256 of the public key of a CA certificate, for `kubeadm join --discovery-token-ca-cert-hash`."""
     key = x509.load_pem_x509_certificate(certificate).public_key()
     return "sha256:" + hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
 
 
 def document(module: AnsibleModule, cluster: Cluster, place: str, key: str, form: Form) -> dict[str, t.Any]:
-    """Return the YAML document in a key of a ConfigMap (NAMESPACE/NAME); empty if there is none.
+    """Return the parsed YAML document in a key of a ConfigMap, or an empty mapping if there is none.
 
     The module fails if the text is not YAML, or does not have the expected form.
+
+    Args:
+        module: the running module.
+        cluster: the cluster.
+        place: the ConfigMap, as `NAMESPACE/NAME`.
+        key: the key.
+        form: the expected form of the document (see `api_forms`).
     """
     try:
         parsed = yaml_load((config_map(cluster, *place.split("/")) or {}).get(key) or "") or {}
@@ -58,13 +65,13 @@ def document(module: AnsibleModule, cluster: Cluster, place: str, key: str, form
 
 
 def control_plane(module: AnsibleModule, cluster: Cluster) -> dict[str, str]:
-    """Return the address and the CA of the control plane. The module fails if it cannot find or trust them."""
+    """Return the address and the CA of the control plane. The module fails if it cannot find them or trust the CA."""
     info = document(module, cluster, "kube-public/cluster-info", "kubeconfig", CLUSTER_INFO)
     if not info.get("clusters"):
         module.fail_json(
-            msg=f"the cluster at {cluster.server} has no ConfigMap kube-public/cluster-info that names a cluster: "
-            "kubeadm join cannot discover the cluster. Create the ConfigMap with `kubeadm init phase bootstrap-token` "
-            "on the control plane"
+            msg=f"the cluster at {cluster.server} has no ConfigMap kube-public/cluster-info that names a cluster. "
+            "kubeadm join needs this ConfigMap. To create it, run `kubeadm init phase bootstrap-token` on a control "
+            "plane node"
         )
     entry = info["clusters"][0]["cluster"]
     try:

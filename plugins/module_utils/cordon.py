@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Record who cordoned a node (no I/O).
 
-An annotation on the Node object tells a later run which nodes it may uncordon. Nodes are mappings, as the API returns
-them.
+An annotation on the Node object tells a later run whether it may uncordon the node. The functions take nodes as the API
+returns them.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import json
 import typing as t
 
 ANNOTATION = "winkube.node/cordoned"
-"""The annotation of a node that this collection cordoned: JSON with `by`, `on` and `since`."""
+"""The annotation on each node that this collection cordoned. Its value is JSON with the fields of CordonMark."""
 
 
 class CordonMark(t.NamedTuple):
-    """The content of the annotation."""
+    """Who cordoned a node, where and when: the content of the annotation."""
 
     by: str
     """The owner, such as the name of the playbook. A playbook uncordons only nodes whose owner is its own name."""
     on: str
-    """The machine on which the module ran."""
+    """The machine on which the module that cordoned the node ran."""
     since: str
-    """When the module began, by the clock of that machine (UTC, ISO 8601)."""
+    """When the module began, according to the clock of that machine (UTC, ISO 8601)."""
 
     def to_text(self) -> str:
         """Return the annotation's value."""
@@ -40,12 +40,12 @@ class Cordon(t.NamedTuple):
     mark: CordonMark | None
 
     def is_of(self, owner: str) -> bool:
-        """Return whether the node is cordoned and was cordoned by this owner."""
+        """Return whether the node is cordoned and the annotation names the given owner."""
         return self.unschedulable and self.mark is not None and self.mark.by == owner
 
 
 def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
-    """Return whether a node is cordoned, and by whom. An invalid annotation counts as another owner's annotation."""
+    """Return whether a node is cordoned, and by whom. If the annotation is invalid, the owner is `unknown`."""
     text = (node["metadata"].get("annotations") or {}).get(ANNOTATION)
     unschedulable = bool((node.get("spec") or {}).get("unschedulable"))
     if text is None:
@@ -61,7 +61,8 @@ def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
 def cordon_patch(node: t.Mapping[str, t.Any], mark: CordonMark) -> dict[str, t.Any] | None:
     """Return the strategic merge patch that cordons and annotates a node, or None if the node is cordoned already.
 
-    An annotation that an uncordoned node still has is replaced, because `kubectl uncordon` does not remove annotations.
+    A node may have an old annotation although it is not cordoned, because `kubectl uncordon` does not remove
+    annotations. The patch replaces such an annotation.
     """
     if read_cordon(node).unschedulable:
         return None
@@ -69,7 +70,12 @@ def cordon_patch(node: t.Mapping[str, t.Any], mark: CordonMark) -> dict[str, t.A
 
 
 def uncordon_patch(node: t.Mapping[str, t.Any], owner: str) -> dict[str, t.Any] | None:
-    """Return the patch that removes an owner's annotation and cordon, or None if the node has no such annotation."""
+    """Return the patch that uncordons a node and removes the annotation, or None if the owner did not cordon it.
+
+    Args:
+        node: the node as the API returned it.
+        owner: the owner that the annotation must name.
+    """
     mark = read_cordon(node).mark
     if mark is None or mark.by != owner:
         return None

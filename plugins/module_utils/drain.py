@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Drain several nodes at the same time: cordon, evict, wait. All I/O goes through objects that the caller passes.
+"""Drain several nodes at the same time: cordon them, evict their pods, and wait until the pods have stopped.
 
-kubernetes.core.k8s_drain is not used, for four reasons: it gives up at the first eviction that a PodDisruptionBudget
-does not allow, without naming the budget (ansible-collections/kubernetes.core#797); it evicts DaemonSets' pods that
-have an emptyDir volume (#622); it only warns if pods are left after its timeout; it does not record who cordoned the
-node.
+The caller passes the objects that do I/O.
+
+The module kubernetes.core.k8s_drain is not used, for four reasons. It gives up if a PodDisruptionBudget prevents an
+eviction, and does not name the budget (ansible-collections/kubernetes.core#797). It evicts pods of DaemonSets that have
+an emptyDir volume (#622). It only warns if pods are left after its timeout. It does not record who cordoned the node.
 """
 
 from __future__ import annotations
@@ -17,50 +18,50 @@ from .cordon import Cordon, CordonMark, cordon_patch, read_cordon
 from .pods import Pod, SortedPods, container_ids, covering, host_process_sets, is_being_deleted, pod_name, sort_pods
 
 CONFLICTS = 5
-"""Maximum number of attempts to patch a node in one step. A node may change between being read and being patched."""
+"""Maximum number of attempts to patch a node. An attempt fails if the node has changed since it was read."""
 
 
 class Api(t.Protocol):
-    """The API requests that draining needs; every method raises ApiError if its request fails."""
+    """The API requests that are needed to drain nodes. Every method raises ApiError if its request fails."""
 
     def node(self, name: str) -> t.Mapping[str, t.Any] | None:
         """Return a node as the API returns it, or None if it does not exist."""
 
     def patch_node(self, name: str, body: t.Mapping[str, t.Any]) -> None:
-        """Patch a node (strategic merge patch)."""
+        """Change a node with a strategic merge patch."""
 
     def pods(self, node: str) -> list[Pod]:
         """Return the pods that are bound to a node."""
 
     def evict(self, pod: Pod, grace_period: int | None) -> None:
-        """Ask the API to evict a pod; a disruption budget may prevent this."""
+        """Ask the API server to evict a pod. A PodDisruptionBudget may prevent the eviction."""
 
     def budgets(self, namespace: str) -> list[t.Mapping[str, t.Any]]:
         """Return the PodDisruptionBudgets of a namespace."""
 
 
 class DrainOptions(t.NamedTuple):
-    """Options of draining."""
+    """Options for draining nodes."""
 
     mark: CordonMark
-    """The content of the annotation that is written on the nodes that this drain cordons."""
+    """The content of the annotation to write on each node that is cordoned."""
     timeout: float
-    """Time limit for all nodes together, in seconds; 0 means no limit."""
+    """Time limit in seconds for draining all nodes; 0 means no limit."""
     force: bool = False
     delete_emptydir_data: bool = False
     grace_period: int | None = None
-    """Seconds that each pod has to stop; None means the pod's own grace period."""
+    """Seconds that each pod has to stop, or None for the pod's own grace period."""
     dry: bool = False
-    """Whether to only report what would be done, and change nothing."""
+    """Whether to report what would be done without changing anything."""
     retry: float = 2.0
-    """Seconds until a rejected eviction is tried again, unless the server asks for a longer time."""
+    """Seconds until a rejected eviction is tried again, unless the API server asks for a longer time."""
 
 
 class NodeDrain:
-    """The drain of one node.
+    """Drains one node.
 
     Args:
-        api: the cluster.
+        api: sends the API requests.
         name: name of the node.
         options: options of the drain.
     """
@@ -93,7 +94,7 @@ class NodeDrain:
         return bool(self.result["status"])
 
     def step(self, now: float) -> None:
-        """Take one step: the first step cordons the node, and later steps evict the pods that can be evicted.
+        """Take one step. The first step cordons the node, and later steps evict the pods that can be evicted.
 
         Args:
             now: time of a monotonic clock, in seconds.
@@ -110,7 +111,11 @@ class NodeDrain:
             self._last_error = str(error)
 
     def give_up(self, seconds: float) -> None:
-        """End the drain at its time limit, and report which pods remain."""
+        """End the drain because its time limit is reached, and report which pods remain.
+
+        Args:
+            seconds: the time limit.
+        """
         reasons = [f"pod {name}: {why}" for name, why in self._blocked.items()]
         stopping = sorted(pod_name(pod) for pod in self._left if is_being_deleted(pod))
         reasons += [f"pod {name}: it is still stopping" for name in stopping]
@@ -121,7 +126,7 @@ class NodeDrain:
         self.result.update(status=status, msg=f"{self.name}: {message}" if message else "")
 
     def _begin(self) -> None:
-        """Read the node and cordon it, unless it has pods that must not be evicted."""
+        """Read the node, and cordon it unless it has pods that must not be evicted."""
         node = self._api.node(self.name)
         if node is None:
             self._end("failed", "the cluster has no node of this name")
@@ -219,7 +224,7 @@ class NodeDrain:
             self.result["evicted"].append(name)
 
     def _budgets(self, pod: Pod) -> list[str]:
-        """Return the names of a pod's budgets, or an empty list if they cannot be read."""
+        """Return the names of the PodDisruptionBudgets that select a pod, or an empty list if they cannot be read."""
         try:
             return covering(self._api.budgets(pod["metadata"]["namespace"]), pod)
         except ApiError:
@@ -238,15 +243,16 @@ def drain(
     """Drain several nodes at the same time.
 
     Args:
-        api: the cluster.
+        api: sends the API requests.
         names: names of the nodes.
-        options: options of the drain.
+        options: options for draining nodes.
         clock: returns the time of a monotonic clock, in seconds.
         sleep: waits for a number of seconds.
         poll: seconds between two polls.
 
     Returns:
-        The results by node: `status` (drained, checked, refused, timeout, failed), `msg`, and what was done.
+        A mapping from each node's name to its result. The result contains the `status` (drained, checked, refused,
+        timeout or failed), the message `msg`, and what was done.
     """
     nodes = [NodeDrain(api, name, options) for name in dict.fromkeys(names)]
     begin = clock()
@@ -268,7 +274,7 @@ def drain(
 
 
 def _is_ready(node: t.Mapping[str, t.Any]) -> bool:
-    """Return whether a kubelet reports Ready; True if it has never reported, because then its node runs no pods."""
+    """Return whether a node is Ready or has never reported whether it is. In the latter case, it runs no pods."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     return all(one.get("status") == "True" for one in conditions if one.get("type") == "Ready")
 
@@ -280,7 +286,7 @@ def _cordoned_by(cordon: Cordon) -> str:
 
 
 def _reason(error: ApiError, budgets: t.Sequence[str]) -> str:
-    """Return why an eviction was rejected, with the name of the budget."""
+    """Return why an eviction was rejected, with the name of the PodDisruptionBudget if it is known."""
     message = error.causes.get("DisruptionBudget")
     if message is None:
         return str(error)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Change several nodes with one module, and report the result of each node."""
+"""Change several nodes in one run of a module, and report the result for each node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .api_error import ApiError
 POLL_SECONDS = 1.0
 
 NodeResult = dict[str, t.Any]
-"""The result of a node: at least `changed`, `msg` and `failed`."""
+"""The result for one node. It contains at least `changed`, `msg` and `failed`."""
 
 
 def change_nodes(
@@ -28,10 +28,10 @@ def change_nodes(
     Each change is tried at least once. After a temporary error, it is repeated until the module's `timeout` has passed.
 
     Args:
-        module: the module. It fails if a node could not be changed.
+        module: the running module. It fails if a node could not be changed.
         names: names of the nodes.
-        change: changes a node and returns its result; may raise ApiError.
-        failed: additional fields in the result of a node for which the API server returned an error.
+        change: changes the node with the given name, and returns the result for this node. It may raise ApiError.
+        failed: additional fields in the result for a node that could not be changed because of an ApiError.
     """
     end = time.monotonic() + module.params["timeout"]
     nodes = {name: _with_retries(name, change, end, failed) for name in names}

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Decide which certificate signing requests of joining kubelets may be approved (no I/O).
 
-Requests are mappings as the API returns them. Each bootstrap token is created for one node and may be used only for
-that node's certificate, so the holder of the token can become only that node.
+The functions take CertificateSigningRequests as the API returns them. Each bootstrap token is created for one node. It
+may be used only to request the certificate of this node, so nobody can use it to join as a different node.
 """
 
 from __future__ import annotations
@@ -25,9 +25,15 @@ else:
 Request = t.Mapping[str, t.Any]
 
 SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
-"""The signer of the client certificates of kubelets (kubernetes.io: Certificates and Certificate Signing Requests)."""
+"""The signer of the client certificates of kubelets.
+
+Source: kubernetes.io, Certificates and Certificate Signing Requests.
+"""
 USERNAME = "system:bootstrap:"
-"""The part of the user name before the token's ID (kubernetes.io: Authenticating with Bootstrap Tokens)."""
+"""The beginning of the user name of a client that authenticates with a bootstrap token. The token's ID follows.
+
+Source: kubernetes.io, Authenticating with Bootstrap Tokens.
+"""
 _USAGES = (
     frozenset({"client auth", "digital signature"}),
     # Only kubelets with RSA keys request the usage "key encipherment".
@@ -36,39 +42,39 @@ _USAGES = (
 
 
 class RequestDecision(t.NamedTuple):
-    """The decision about a request that was made with one of the run's tokens."""
+    """The decision about a CertificateSigningRequest that was created with one of the expected bootstrap tokens."""
 
     request: str
     """Name of the CertificateSigningRequest."""
     node: str
-    """The node for which the token was created."""
+    """Name of the node for which the bootstrap token was created."""
     decision: t.Literal["approve", "approved", "refuse"]
     """What to do with the request. `approved` means that it has already been approved."""
     reason: str = ""
-    """The reason why the request is not approved; empty if it is."""
+    """The reason why the request is refused, or an empty string if it is not."""
 
 
 class Subject(t.NamedTuple):
-    """The content of a request."""
+    """The public key in a CertificateSigningRequest, and the problems with the request."""
 
     key: bytes
-    """Public key (DER), to tell keys apart; empty if the request cannot be read, or is not for the expected name."""
+    """Public key in DER. It is empty if the request cannot be read, or does not contain the expected node's name."""
     problems: tuple[str, ...]
-    """How the request differs from the request of a kubelet with the expected name; empty if there is no difference."""
+    """How the request differs from the one that the kubelet of the expected node creates. Empty if it does not."""
 
 
 def decide(
     requests: t.Iterable[Request], expected: t.Mapping[str, str], ready: t.Collection[str]
 ) -> list[RequestDecision]:
-    """Return the decisions about the requests that were made with the expected tokens.
+    """Return the decisions about the CertificateSigningRequests that were created with the expected bootstrap tokens.
 
     Args:
         requests: CertificateSigningRequests as the API returns them.
-        expected: IDs of the tokens, by the name of the node for which they were created.
+        expected: maps the name of each expected node to the ID of the token that was created for it.
         ready: names of the nodes that are Ready.
 
     Raises:
-        ValueError: two nodes share a token.
+        ValueError: two nodes have the same token.
     """
     nodes = {USERNAME + token_id: node for node, token_id in expected.items()}
     if len(nodes) != len(expected):
@@ -83,15 +89,15 @@ def decide(
 
 
 def read(request: Request, node: str) -> Subject:
-    """Read a request, and compare it with the request that the kubelet of a node makes.
+    """Read a CertificateSigningRequest, and compare it with the one that the kubelet of a node creates.
 
-    kube-controller-manager's approver makes similar checks (kubernetes/kubernetes, pkg/apis/certificates/helpers.go:
-    ValidateKubeletClientCSR), but accepts the name of any node, and extensions other than subject alternative names. A
-    kubelet's request has no extensions, so a request with any extension is not approved.
+    The approver of kube-controller-manager performs similar checks, but accepts the name of any node, and extensions
+    other than subject alternative names. A kubelet's request has no extensions, so any extension is a problem here.
+    Source: kubernetes/kubernetes, pkg/apis/certificates/helpers.go, ValidateKubeletClientCSR.
 
     Args:
         request: the request as the API returns it.
-        node: the only acceptable node name.
+        node: the name of the node that the request must contain.
     """
     spec = _spec(request)
     problems = []
@@ -146,17 +152,17 @@ def _judge(node: str, request: Request, subject: Subject, keys: int, ready: t.Co
 
 
 def is_issued(request: Request) -> bool:
-    """Return whether the certificate has been issued."""
+    """Return whether the certificate that a CertificateSigningRequest asks for has been issued."""
     return bool((request.get("status") or {}).get("certificate"))
 
 
 def approval(request: Request, message: str, now: str) -> dict[str, t.Any]:
-    """Return the request with the condition `Approved`, as the subresource `approval` accepts it.
+    """Return a CertificateSigningRequest with the condition `Approved`, to send to the subresource `approval`.
 
     Args:
         request: the request as the API returns it.
         message: who approved the request, and why.
-        now: the time (UTC, ISO 8601).
+        now: the current time (UTC, ISO 8601).
     """
     status = dict(request.get("status") or {})
     condition = {"type": "Approved", "status": "True", "reason": "ApprovedByWinkube", "message": message}
@@ -174,5 +180,5 @@ def _conditions(request: Request) -> set[str]:
 
 
 def _shown(values: t.Sequence[t.Any]) -> str:
-    """Return node-supplied names as text that is safe in a message: shortened, and without control characters."""
+    """Return names that come from a node as text for a message, shortened and without control characters."""
     return ", ".join(ascii(value)[:80] for value in values[:3]) or "missing"

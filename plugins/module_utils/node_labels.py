@@ -1,18 +1,24 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Labels of nodes and pods: where the pods of networks run, their revision, and the generation of a node."""
+"""Names of the labels that this collection sets on nodes and on pods of the pod network."""
 
 from __future__ import annotations
 
 RUN_AS_LABEL = "winkube.node/network-runs-as"
-"""The label of a node on which the DaemonSets of networks must not run. Its value is `service`."""
+"""The label of a node on which the pod network and kube-proxy run as Windows services. DaemonSets of pod networks must
+not run there. The value is `service`."""
 NETWORK_LABEL = "winkube.node/pod-network"
-"""The label of a node with the name of the network whose DaemonSet may run on the node. Calico removes the HNS networks
-of other plugins when it starts for the first time after the node boots, so it must not start on its own on a live
-node that has a different network (projectcalico/calico v3.31.5,
-node/windows-packaging/CalicoWindows/node-service.ps1)."""
+"""The label of a node that names the pod network whose DaemonSet may run on the node.
+
+When Calico starts for the first time after a node has booted, it removes the HNS networks of other plugins. It must
+therefore not start on a live node that has a different pod network. Source: projectcalico/calico v3.31.5,
+node/windows-packaging/CalicoWindows/node-service.ps1.
+"""
 REVISION_LABEL = "winkube.node/revision"
-"""The label of a DaemonSet's pods that identifies their template and configuration."""
+"""The label of a DaemonSet's pods that identifies the version of their pod template and configuration."""
 GENERATION_LABEL = "winkube.node-restriction.kubernetes.io/generation"
-"""The label of a node with the generation of its machine. The admission plugin NodeRestriction does not let kubelets
-set labels of this domain (kubernetes.io: Node isolation/restriction)."""
+"""The label of a node that contains the generation of its machine, so that old machines can be replaced.
+
+The admission plugin NodeRestriction prevents kubelets from setting labels with this domain. Source: kubernetes.io,
+Node isolation/restriction.
+"""

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Classify pods for draining a node and for waiting until it is ready (no I/O).
+"""Determine which pods of a node to evict before maintenance, and which must be ready afterwards (no I/O).
 
-Pods are mappings as the API returns them.
+The functions take pods as the API returns them.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import typing as t
 Pod = t.Mapping[str, t.Any]
 
 _MIRROR = "kubernetes.io/config.mirror"
-"""The annotation of the mirror pod of a static pod (kubernetes.io: Create static Pods)."""
+"""The annotation that the mirror pod of a static pod has. Source: kubernetes.io, Create static Pods."""
 
 
 class SortedPods(t.NamedTuple):
-    """The pods of a node, sorted for a drain."""
+    """The pods of a node, grouped by what a drain does with them."""
 
     evict: list[Pod]
     ignored: dict[str, str]
-    """Reasons why pods stay on the node, by pod name."""
+    """Maps the names of the pods that stay on the node to the reasons."""
     refused: dict[str, str]
-    """Reasons why pods are evicted only on request, by pod name."""
+    """Maps the names of the pods that are evicted only if the user allows it to the reasons."""
 
 
 def pod_name(pod: Pod) -> str:
@@ -36,17 +36,17 @@ def is_being_deleted(pod: Pod) -> bool:
 
 
 def controller(pod: Pod) -> t.Mapping[str, t.Any]:
-    """Return the owner reference of the pod's controller; empty if it has none."""
+    """Return the owner reference of the pod's controller, or an empty mapping if the pod has none."""
     owners = pod["metadata"].get("ownerReferences") or ()
     return next((owner for owner in owners if owner.get("controller")), {})
 
 
 def sort_pods(pods: t.Iterable[Pod], *, force: bool, delete_emptydir_data: bool) -> SortedPods:
-    """Sort the pods of a node by the rules of `kubectl drain --ignore-daemonsets`.
+    """Group the pods of a node by what a drain does with them, as `kubectl drain --ignore-daemonsets` does.
 
-    kubernetes/kubectl, pkg/drain/filters.go: pods of DaemonSets and static pods stay, and finished pods are evicted. A
-    pod with an emptyDir volume loses its data, and a pod without a controller is not recreated, so such pods are
-    evicted only on request.
+    Pods of DaemonSets and static pods stay, and finished pods are evicted. A pod with an emptyDir volume would lose its
+    data, and a pod without a controller would not be recreated. Such pods are evicted only if the user allows it.
+    Source: kubernetes/kubectl, pkg/drain/filters.go.
 
     Args:
         pods: all pods of the node.
@@ -83,7 +83,8 @@ def _objections(pod: Pod, force: bool, delete_emptydir_data: bool) -> list[str]:
 def covering(budgets: t.Iterable[t.Mapping[str, t.Any]], pod: Pod) -> list[str]:
     """Return the names of the PodDisruptionBudgets that select a pod.
 
-    In policy/v1, an empty selector selects every pod, and a budget without a selector selects no pod.
+    In the API version policy/v1, an empty selector selects every pod, and a PodDisruptionBudget without a selector
+    selects no pod.
     """
     labels = pod["metadata"].get("labels") or {}
     return [
@@ -97,7 +98,10 @@ _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 def _selects(selector: t.Mapping[str, t.Any], labels: t.Mapping[str, str]) -> bool:
-    """Return whether a label selector (kubernetes.io: Labels and Selectors) selects an object with these labels."""
+    """Return whether a label selector selects an object with the given labels.
+
+    Source: kubernetes.io, Labels and Selectors.
+    """
     if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
     for one in selector.get("matchExpressions") or ():
@@ -114,9 +118,10 @@ def _selects(selector: t.Mapping[str, t.Any], labels: t.Mapping[str, str]) -> bo
 
 
 def may_run_on(daemon_set: t.Mapping[str, t.Any], labels: t.Mapping[str, str]) -> bool:
-    """Return whether a DaemonSet selects a node with these labels (kubernetes.io: Assigning Pods to Nodes).
+    """Return whether the node selector and node affinity of a DaemonSet select a node with the given labels.
 
-    Expressions with operators that label selectors do not have are ignored, as if they selected the node.
+    Expressions of the node affinity with the operators Gt and Lt are ignored, as if they selected every node. Source:
+    kubernetes.io, Assigning Pods to Nodes.
     """
     pod = daemon_set["spec"]["template"]["spec"]
     affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
@@ -128,9 +133,12 @@ def may_run_on(daemon_set: t.Mapping[str, t.Any], labels: t.Mapping[str, str]) -
 
 
 def host_process_sets(pods: t.Iterable[Pod]) -> dict[str, list[Pod]]:
-    """Return a node's pods of HostProcess DaemonSets, by NAMESPACE/DAEMONSET.
+    """Return a mapping from each DaemonSet that runs HostProcess containers on a node to its pods on this node.
 
-    Pods that are being deleted are left out.
+    The keys are `NAMESPACE/NAME`. Pods that are being deleted are not included.
+
+    Args:
+        pods: all pods of the node.
     """
     sets: dict[str, list[Pod]] = {}
     for pod in pods:
@@ -141,27 +149,27 @@ def host_process_sets(pods: t.Iterable[Pod]) -> dict[str, list[Pod]]:
 
 
 def has_own_network(pod: Pod) -> bool:
-    """Return whether a pod has not ended and has its own network instead of using the node's network."""
+    """Return whether a pod has not ended and has its own IP address instead of the node's address (`hostNetwork`)."""
     ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
     return not ended and not pod["spec"].get("hostNetwork")
 
 
 def container_ids(pods: t.Iterable[Pod]) -> list[str]:
-    """Return the container IDs in the status of pods; a container gets a new ID each time it starts."""
+    """Return the IDs of the containers in the status of pods. A container gets a new ID each time it starts."""
     statuses = (status for pod in pods for status in (pod.get("status") or {}).get("containerStatuses") or ())
     return sorted(status["containerID"] for status in statuses if status.get("containerID"))
 
 
 def host_process_missing(pods: t.Iterable[Pod], before: t.Mapping[str, t.Collection[str]]) -> list[str]:
-    """Return what is not yet ready in a node's HostProcess DaemonSets.
+    """Return which pods of DaemonSets with HostProcess containers are not ready on a node after a reboot.
 
     Args:
         pods: all pods of the node.
-        before: container IDs by DaemonSet from before the reboot. Until the kubelet reports, the cluster still shows
-            these containers as running.
+        before: maps each DaemonSet (`NAMESPACE/NAME`) to the IDs of its containers before the reboot. The cluster
+            shows these containers as running until the kubelet reports again.
 
     Returns:
-        Messages, or an empty list if the pod of every DaemonSet is Ready.
+        Messages, or an empty list if all these pods are ready.
     """
     sets = host_process_sets(pods)
     missing = [f"DaemonSet {name} has no pod on this node" for name in sorted(set(before) - set(sets))]
@@ -177,9 +185,9 @@ def daemon_set_missing(pods: t.Iterable[Pod], node: str, expected: t.Iterable[st
     """Return which DaemonSets have no ready pod on a node.
 
     Args:
-        pods: pods of any nodes.
+        pods: pods, which may belong to several nodes.
         node: name of the node.
-        expected: NAMESPACE/NAME of the DaemonSets.
+        expected: the DaemonSets to check, each as `NAMESPACE/NAME`.
 
     Returns:
         Messages, or an empty list if a pod of every DaemonSet is ready.
@@ -207,7 +215,7 @@ def is_pod_ready(pod: Pod) -> bool:
 
 
 def _waits_for(pod: Pod) -> str:
-    """Return why a container of a pod is not running, in parentheses, or an empty string if the reason is unknown."""
+    """Return the reason why a container of a pod is waiting, in parentheses, or an empty string if none is known."""
     status = pod.get("status") or {}
     for one in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         waiting = (one.get("state") or {}).get("waiting") or {}
@@ -217,7 +225,7 @@ def _waits_for(pod: Pod) -> str:
 
 
 def _is_host_process(pod: Pod) -> bool:
-    """Return whether a pod runs HostProcess containers, which a pod never mixes with other containers."""
+    """Return whether the containers of a pod are HostProcess containers. In a pod, either all of them are, or none."""
     levels = [pod["spec"], *(pod["spec"].get("containers") or ())]
     options = (((level.get("securityContext") or {}).get("windowsOptions") or {}) for level in levels)
     return any(option.get("hostProcess") for option in options)

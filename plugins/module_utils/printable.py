@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Make text safe to print on a terminal (no I/O).
 
-Text from a node may contain escape sequences that set the window's title, fill the clipboard (OSC 52) or repaint the
-screen. A terminal interprets C0 and C1 control characters (ECMA-48). Characters that change the writing direction
-(Unicode Standard Annex #9) can make one text look like another.
+Text from a node may contain control characters (C0 and C1 in ECMA-48) with which it sets the window's title, fills the
+clipboard (OSC 52) or repaints the screen. Characters that change the writing direction (Unicode Standard Annex #9) can
+make one text look like another.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _REPLACEMENT = "\ufffd"
 
 
 def printable(text: str) -> str:
-    r"""Return a string in which all characters are printable, except for line endings and tabs.
+    r"""Return a string with all unprintable characters replaced. Line endings and tabs stay.
 
     >>> printable("boom \x1b[2J")
     'boom \\x1b[2J'
 
     Args:
-        text: any string. A safe string is returned unchanged, so a second call changes nothing.
+        text: any string. It is returned unchanged if it contains no unprintable characters.
 
     Returns:
         The text, in which ``\xNN`` replaces control characters, a space replaces special spaces, and U+FFFD replaces

@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Apply a set of objects with server-side apply, and remove objects that are no longer in it. Read run.py first.
+"""Apply a set of Kubernetes objects with server-side apply, and delete the ones that are no longer in the set.
+
+Read run.py first.
 
 | module | what it does |
 |---|---|

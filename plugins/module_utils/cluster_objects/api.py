@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The requests that read, apply and delete objects; every method raises ApiError if its request fails."""
+"""Send the API requests that read, apply and delete Kubernetes objects.
+
+Every method raises ApiError if its request fails.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,19 @@ from .kinds import Object, Reference
 
 
 class ObjectApi:
-    """Reads, applies and deletes objects.
+    """Reads, applies and deletes Kubernetes objects.
 
     Args:
         cluster: the cluster.
-        manager: name of the field manager.
-        force: whether to overwrite fields that other managers own.
+        manager: name of the field manager that applies the objects.
+        force: whether to overwrite fields that other field managers own.
     """
 
     def __init__(self, cluster: Cluster, manager: str, *, force: bool) -> None:
         self._cluster, self.manager, self._force = cluster, manager, force
 
     def knows(self, api_version: str) -> bool:
-        """Return whether the API server serves a group and version."""
+        """Return whether the API server serves a version of an API group, such as `apps/v1`."""
         return self._cluster.lookup(f"apis/{api_version}", form={}) is not None
 
     def read(self, of: Reference) -> Object | None:
@@ -37,7 +40,7 @@ class ObjectApi:
 
         Args:
             of: the object's identity.
-            item: the fields that the manager owns.
+            item: the object with the fields to set; the field manager owns these fields from then on.
             dry_run: whether the API server only checks the object and computes the result, without storing anything.
         """
         query = {
@@ -61,7 +64,7 @@ class ObjectApi:
 
         Args:
             of: the object's identity.
-            uid: the object's UID. The API server does not delete a newer object that has the same name.
+            uid: the object's UID. The API server does not delete an object with the same name and a different UID.
         """
         body = {"propagationPolicy": "Background", "preconditions": {"uid": uid}}
         try:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find what differs between two states of an object (no I/O)."""
+"""Prepare the states of a Kubernetes object for a comparison and for `--diff` (no I/O)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..redaction import HIDDEN
 from .kinds import Object
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""The annotation in which `kubectl apply` stores the object that it applied, including the data of a Secret."""
+"""The annotation in which `kubectl apply` stores the whole applied object, even the data of a Secret."""
 _OF_APPLIERS = (_APPLIED, "meta.helm.sh/release-name")
 """Annotations of programs that apply objects without server-side apply: kubectl, kubernetes.core, and Helm."""
 _OF_SERVER = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")
@@ -30,11 +30,11 @@ def comparable(item: t.Mapping[str, t.Any] | None) -> Object:
 
 
 def is_applied_by_others(item: t.Mapping[str, t.Any], manager: str) -> bool:
-    """Return whether another program also applies an object, for example `kubectl apply` with a manifest.
+    """Return whether a different program has also applied an object, for example `kubectl apply`.
 
     Args:
         item: the object.
-        manager: name of this program's field manager.
+        manager: name of the collection's field manager.
     """
     about = item.get("metadata") or {}
     entries = about.get("managedFields") or ()
@@ -53,7 +53,7 @@ def without_labels(item: t.Mapping[str, t.Any] | None) -> Object:
 
 
 def shown(item: t.Mapping[str, t.Any] | None) -> str:
-    """Return an object as text for `--diff`. The data of Secrets is not shown.
+    """Return an object as text for `--diff`, or an empty string if it does not exist. The data of Secrets is hidden.
 
     Args:
         item: the object; None if it does not exist.
@@ -70,11 +70,11 @@ def shown(item: t.Mapping[str, t.Any] | None) -> str:
 
 
 def conflict(where: str, message: str) -> str:
-    """Return the message about fields that another manager owns.
+    """Return the error message for fields that a different field manager owns.
 
     Args:
-        where: the object.
-        message: the API server's message, which names the managers and the fields.
+        where: the object, as text.
+        message: the API server's message, which names the other field managers and the fields.
     """
     text = " ".join(message.split())
     return (

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The ConfigMap that records a set's objects, so that a later run can remove objects no longer in the set (no I/O).
+"""Read and write the ConfigMap that records which objects belong to a set (no I/O).
 
-An object that existed before a run applied it is recorded as adopted. It is not deleted when the set no longer contains
-it. An object that is not recorded, for example because somebody has deleted the ConfigMap, is not deleted either.
+With this record, a later run can delete objects that are no longer in the set. An object that existed before a run
+applied it is recorded as adopted and is never deleted. An object that is not recorded, for example because somebody has
+deleted the ConfigMap, is not deleted either.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ KEY = "objects"
 
 
 class Recorded(t.NamedTuple):
-    """An object in the record."""
+    """An object that the ConfigMap records."""
 
     reference: Reference
     adopted: bool
 
 
 def read(data: t.Mapping[str, str]) -> list[Recorded]:
-    """Return the recorded objects.
+    """Return the objects that the ConfigMap records.
 
     Args:
         data: data of the ConfigMap.
 
     Raises:
-        ValueError: the record is invalid, because another program or a person has changed it.
+        ValueError: the content is invalid, because somebody has changed the ConfigMap.
     """
     try:
         rows = json.loads(data.get(KEY) or "[]")
@@ -45,7 +46,7 @@ def _reference(row: t.Mapping[str, t.Any]) -> Reference:
 
 
 def write(namespace: str, name: str, entries: t.Iterable[Recorded]) -> Object:
-    """Return the ConfigMap that records the objects.
+    """Return a ConfigMap that records objects.
 
     Args:
         namespace: the ConfigMap's namespace.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Kinds of objects, and their paths in the API (no I/O)."""
+"""Describe the supported kinds of Kubernetes objects, and build the paths of objects in the API (no I/O)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _GMSA = "windows-gmsa (https://github.com/kubernetes-sigs/windows-gmsa)"
 
 
 class KnownKind(t.NamedTuple):
-    """A kind of object."""
+    """A supported kind of Kubernetes object."""
 
     plural: str
     namespaced: bool = True
     custom: bool = False
-    """Whether a CustomResourceDefinition, which the cluster may lack, defines the kind."""
+    """Whether the kind is defined by a CustomResourceDefinition, which may be missing in a cluster."""
     provider: str = ""
-    """What installs the kind's CustomResourceDefinition."""
+    """The software that installs the CustomResourceDefinition of the kind."""
 
 
 KINDS: t.Mapping[tuple[str, str], KnownKind] = types.MappingProxyType(
@@ -50,7 +50,7 @@ KINDS: t.Mapping[tuple[str, str], KnownKind] = types.MappingProxyType(
 
 
 class Reference(t.NamedTuple):
-    """An object's identity. `str` returns it as text for messages."""
+    """The API version, kind, namespace and name of an object. `str` returns the kind and name, for messages."""
 
     api_version: str
     kind: str
@@ -63,7 +63,7 @@ class Reference(t.NamedTuple):
 
     @property
     def known(self) -> KnownKind:
-        """What is known about the object's kind.
+        """The description of the object's kind.
 
         Raises:
             ValueError: the kind is not supported.
@@ -76,7 +76,7 @@ class Reference(t.NamedTuple):
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The parts of the path, as `Cluster.ask` accepts them."""
+        """The path of the object in the API, in parts that `Cluster.ask` accepts."""
         group = f"apis/{self.api_version}" if "/" in self.api_version else f"api/{self.api_version}"
         if self.known.namespaced:
             return (f"{group}/namespaces", self.namespace, self.known.plural, self.name)
@@ -84,14 +84,14 @@ class Reference(t.NamedTuple):
 
 
 def reference(item: t.Mapping[str, t.Any]) -> Reference:
-    """Return the identity of an object.
+    """Return the reference to an object.
 
     Args:
-        item: an object.
+        item: the object.
 
     Raises:
-        ValueError: the object has no kind or name, its kind is not supported, or it has a namespace although its kind
-            is not namespaced, or the reverse.
+        ValueError: the object has no name, its kind is not supported, it has a namespace although its kind is not
+            namespaced, or it has no namespace although its kind is namespaced.
     """
     about = item.get("metadata") or {}
     identity = Reference(

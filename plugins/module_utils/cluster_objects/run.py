@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Apply a set of objects, and remove objects that are no longer in it.
+"""Apply a set of Kubernetes objects, and delete objects that are no longer in the set.
 
-All requests that change something come after all checks: the API server computes the result of each object in a dry
-run, and a conflict with another field manager ends the run before the first change. Only objects in a namespace that
-the run itself creates cannot be checked. The record of the set is written before new objects are created, so a run that
-is interrupted leaves no object that the record does not name.
+Nothing is changed before all checks have passed. The API server computes the result of each object in a dry run, and a
+conflict with another field manager ends the run. Only objects in a namespace that the run itself creates cannot be
+checked. A ConfigMap records which objects belong to the set. It is written before new objects are created, so even an
+interrupted run leaves no object that is not recorded.
 """
 
 from __future__ import annotations
@@ -22,53 +22,53 @@ from .kinds import Object, Reference, reference
 CREATED, CHANGED, UNCHANGED, REMOVED = "created", "changed", "unchanged", "removed"
 KEPT, GONE = "kept", "gone"
 _PERMANENT = "Namespace"
-"""Namespaces are never deleted, because they may contain objects of other programs."""
+"""Kind of objects that are never deleted. A namespace may contain objects of other programs."""
 
 
 class ObjectsApi(t.Protocol):
-    """The requests of a run; every method raises ApiError if its request fails."""
+    """The API requests of a run. Every method raises ApiError if its request fails."""
 
     manager: str
-    """Name of the field manager."""
+    """Name of the field manager that applies the objects."""
 
     def knows(self, api_version: str) -> bool:
-        """Return whether the API server serves a group and version."""
+        """Return whether the API server serves a version of an API group, such as `apps/v1`."""
 
     def read(self, of: Reference) -> Object | None:
         """Return an object, or None if it does not exist."""
 
     def apply(self, of: Reference, item: t.Mapping[str, t.Any], *, dry_run: bool) -> Object:
-        """Apply an object, and return the result."""
+        """Apply an object, and return the resulting object."""
 
     def remove_label(self, of: Reference, label: str) -> None:
         """Remove a label from an object, and change nothing else."""
 
     def delete(self, of: Reference, uid: str) -> bool:
-        """Delete an object unless a newer object has replaced it, and return whether it existed."""
+        """Delete an object if it still has the given UID, and return whether it existed."""
 
 
 class ObjectSetError(Exception):
-    """The set cannot be applied. Nothing was changed."""
+    """The set of objects cannot be applied. Nothing was changed in the cluster."""
 
 
 @dataclasses.dataclass(frozen=True)
 class PlannedObject:
-    """The plan for one object."""
+    """What a run will do with one object."""
 
     of: Reference
     item: t.Mapping[str, t.Any]
-    """The fields to apply."""
+    """The object with the fields to apply."""
     action: str
     before: Object | None = None
     after: Object | None = None
     adopted: bool = False
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the object's row in the module's result."""
+        """Return the entry for the object in the module's result."""
         return {**self.of._asdict(), "action": self.action}
 
     def to_diff(self) -> dict[str, str]:
-        """Return the difference for `--diff`."""
+        """Return the object before and after the run, in the form that Ansible expects for `--diff`."""
         header = str(self.of)
         return {
             "before_header": header,
@@ -79,12 +79,12 @@ class PlannedObject:
 
 
 class ObjectSet:
-    """A set of objects with a record in the cluster.
+    """A set of Kubernetes objects that is recorded in a ConfigMap of the cluster.
 
     Args:
-        api: the requests.
-        record: the ConfigMap with the record.
-        label: the label that all objects of the set have.
+        api: sends the API requests.
+        record: the ConfigMap that records which objects belong to the set.
+        label: name of the label that all objects of the set have.
     """
 
     def __init__(self, api: ObjectsApi, record: Reference, label: str) -> None:
@@ -97,7 +97,7 @@ class ObjectSet:
             items: the objects of the set.
 
         Raises:
-            ObjectSetError: the objects cannot be applied, or the record is invalid.
+            ObjectSetError: the objects cannot be applied, or the content of the ConfigMap is invalid.
             ApiError: a request failed.
         """
         recorded = {one.reference: one for one in self._recorded()}
@@ -118,11 +118,11 @@ class ObjectSet:
         """Change the cluster as planned.
 
         Args:
-            planned: the plan. If nothing has to be changed, nothing is written.
+            planned: the result of `plan`.
 
         Raises:
             ApiError: a request failed. The next run makes the remaining changes.
-            ObjectSetError: the record is invalid.
+            ObjectSetError: the content of the ConfigMap is invalid.
         """
         before = self._recorded()
         kept = [Recorded(one.of, one.adopted) for one in planned if one.action in (CREATED, CHANGED, UNCHANGED)]
@@ -144,7 +144,7 @@ class ObjectSet:
         except ValueError as error:
             raise ObjectSetError(
                 f"{self._record}: {error}. Correct or delete the ConfigMap. If you delete it, "
-                "later runs will not remove the objects that exist now"
+                "later runs will not delete the objects of the set that exist now"
             ) from error
 
     def _write_record(self, before: t.Sequence[Recorded], after: t.Sequence[Recorded]) -> None:
@@ -158,7 +158,7 @@ class ObjectSet:
         if missing:
             kinds = ", ".join(f"{of.kind} ({of.api_version})" for of in missing)
             raise ObjectSetError(
-                f"expected a cluster that supports {kinds}, got one without this API. Install "
+                f"expected a cluster that supports {kinds}, got one that does not. Install "
                 f"{' and '.join(of.known.provider for of in missing)}, or do not request these objects"
             )
 
@@ -199,8 +199,9 @@ class ObjectSet:
     def _give_up(self, of: Reference, before: Object | None) -> None:
         """Stop managing an object that stays in the cluster.
 
-        The API server removes the labels that only this set has applied. If it would also remove other fields, such as
-        the rules of a ClusterRole, only the set's own label is removed, because another program may need the fields.
+        Applying the object without fields makes the API server remove the labels that only this set has applied. If the
+        API server would also remove other fields, such as the rules of a ClusterRole, only the set's own label is
+        removed, because another program may need these fields.
         """
         place = {"namespace": of.namespace} if of.namespace else {}
         bare = {"apiVersion": of.api_version, "kind": of.kind, "metadata": {"name": of.name, **place}}

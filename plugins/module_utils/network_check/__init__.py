@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks of the pod network with short-lived pods. Read plan.py first, then run.py.
+"""Check the pod network of a cluster with short-lived pods. Read plan.py first, then run.py.
 
 | module | what it does |
 |---|---|
@@ -9,9 +9,9 @@
 | `plan` | which node connects to which node, and how (no I/O) |
 | `objects` | the namespace, pods, services and the network policy of a run (no I/O) |
 | `outcome` | what the status of a probe's container means (no I/O) |
-| `policy_engines` | the programs that enforce network policies, by operating system (no I/O) |
+| `policy_engines` | which programs enforce network policies on Linux and Windows (no I/O) |
 | `leftovers` | which namespaces of earlier runs may be deleted (no I/O) |
-| `api` | the requests to the cluster |
+| `api` | the requests to the cluster's API |
 | `pool` | runs many pods, a limited number at a time |
 | `connections` | server pods, services, and the probes that connect to them |
 | `policies` | whether a network policy blocks connections that work without it |

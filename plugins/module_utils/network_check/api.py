@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The requests of a network check to the cluster; every method raises ApiError if its request fails."""
+"""Send the API requests of a check of the pod network. Every method raises ApiError if its request fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _POLICIES = "apis/networking.k8s.io/v1/namespaces"
 
 
 class NetworkCheckApi:
-    """Sends the requests of a network check.
+    """Sends the API requests of a check of the pod network.
 
     Args:
         cluster: a client of the cluster.
@@ -26,7 +26,7 @@ class NetworkCheckApi:
         self._cluster = cluster
 
     def nodes(self) -> list[dict[str, t.Any]]:
-        """Return all nodes."""
+        """Return all nodes of the cluster."""
         return self._cluster.items("api/v1/nodes", form=NODE)
 
     def daemon_set_names(self) -> set[str]:
@@ -34,7 +34,7 @@ class NetworkCheckApi:
         return {item["metadata"]["name"] for item in self._cluster.items("apis/apps/v1/daemonsets", form=DAEMON_SET)}
 
     def namespaces(self) -> list[dict[str, t.Any]]:
-        """Return the namespaces of all network checks."""
+        """Return the namespaces that runs of the network check have created, including earlier runs."""
         selector = ",".join(f"{name}={value}" for name, value in LABELS.items())
         return self._cluster.items(_NAMESPACES, form=NAMESPACE, query={"labelSelector": selector})
 
@@ -47,7 +47,7 @@ class NetworkCheckApi:
         self._cluster.ask("POST", _NAMESPACES, body=body)
 
     def delete_namespace(self, name: str) -> None:
-        """Begin to delete a namespace with everything in it. A namespace that does not exist is not an error."""
+        """Ask the API server to delete a namespace with its content. Do nothing if the namespace does not exist."""
         try:
             self._cluster.ask("DELETE", _NAMESPACES, name)
         except ApiError as error:
@@ -56,7 +56,7 @@ class NetworkCheckApi:
                 raise
 
     def create_pod(self, namespace: str, body: t.Mapping[str, t.Any]) -> None:
-        """Create a pod. If the pod exists, an earlier request created it, and only the response was lost."""
+        """Create a pod. It is not an error if the pod exists, because an earlier response may have been lost."""
         try:
             self._cluster.ask("POST", _NAMESPACES, namespace, "pods", body=body)
         except ApiError as error:
@@ -64,12 +64,12 @@ class NetworkCheckApi:
                 raise
 
     def pods(self, namespace: str, role: str) -> list[dict[str, t.Any]]:
-        """Return a namespace's pods that have the given role: `server` or `probe`."""
+        """Return the pods in a namespace that have the given role, `server` or `probe`."""
         query = {"labelSelector": f"{ROLE_LABEL}={role}"}
         return self._cluster.items(_NAMESPACES, namespace, "pods", form=POD, query=query)
 
     def delete_pod(self, namespace: str, name: str) -> None:
-        """Begin to delete a pod. A pod that does not exist is not an error."""
+        """Ask the API server to delete a pod. Do nothing if the pod does not exist."""
         try:
             self._cluster.ask("DELETE", _NAMESPACES, namespace, "pods", name)
         except ApiError as error:
@@ -77,9 +77,9 @@ class NetworkCheckApi:
                 raise
 
     def create_service(self, namespace: str, body: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Create a service, and return it with its addresses and ports."""
+        """Create a Service, and return it with the addresses and ports that the API server assigned."""
         return self._cluster.ask("POST", _NAMESPACES, namespace, "services", body=body, form=SERVICE)
 
     def create_policy(self, namespace: str, body: t.Mapping[str, t.Any]) -> None:
-        """Create a network policy."""
+        """Create a NetworkPolicy."""
         self._cluster.ask("POST", _POLICIES, namespace, "networkpolicies", body=body)

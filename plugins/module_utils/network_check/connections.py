@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Server pods, services, and the probes that connect to them. All I/O goes through objects that the caller passes."""
+"""Create server pods and Services, and open the connections of checks. The caller passes the objects that do I/O."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from .plan import (
 from .pool import Pod, PodApi, Pool, PoolLimits
 
 PROBES_PER_POD = 4
-"""How many connections one pod opens at the same time. On Windows, each container needs about 50 MB of memory."""
+"""How many connections one pod opens at the same time, each from its own container. On Windows, each container needs
+about 50 MB of memory."""
 
 
 class Settings(t.NamedTuple):
-    """The settings of a run."""
+    """The settings of a network check."""
 
     images: objects.Images
     dns_domain: str
@@ -50,14 +51,14 @@ class Settings(t.NamedTuple):
 
 
 class ServerPod(t.NamedTuple):
-    """The server pod of a node."""
+    """The address of a node's server pod, or why it has none."""
 
     address: str
     problem: str = ""
 
 
 class ServiceAddress(t.NamedTuple):
-    """The service of a server pod."""
+    """The name and addresses of the Service for a server pod, or why it could not be created."""
 
     name: str = ""
     address: str = ""
@@ -66,31 +67,31 @@ class ServiceAddress(t.NamedTuple):
 
 
 class Tools(t.NamedTuple):
-    """The clock and the network connections that a run uses."""
+    """The functions with which a run reads the clock, sleeps, and opens connections from this machine."""
 
     clock: t.Callable[[], float]
     """Returns the time of a monotonic clock, in seconds."""
     sleep: t.Callable[[float], None]
     connect: t.Callable[[str, int, float], str]
-    """Opens a TCP connection from this machine, and returns why it failed, or an empty string if it succeeded."""
+    """Opens a TCP connection from this machine. Returns why this failed, or an empty string if it succeeded."""
 
 
 class ServiceApi(PodApi, t.Protocol):
-    """The requests that connections need; every method raises ApiError if its request fails."""
+    """The API requests that the class Connections needs. Every method raises ApiError if its request fails."""
 
     def create_service(self, namespace: str, body: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Create a service, and return it."""
+        """Create a Service, and return it with the addresses and ports that the API server assigned."""
 
 
 class Connections:
     """Opens the connections of a run, and records the outcome of each check.
 
     Args:
-        api: the requests.
-        namespace: the namespace of the run.
+        api: sends the API requests.
+        namespace: the namespace that the run created.
         nodes: the nodes that take part.
-        settings: the settings.
-        tools: clock and connections of this machine.
+        settings: the settings of the network check.
+        tools: the clock of this machine, and the function that opens connections from it.
     """
 
     def __init__(self, api: ServiceApi, namespace: str, nodes: Participants, settings: Settings, tools: Tools) -> None:
@@ -103,7 +104,10 @@ class Connections:
         self.outcomes: dict[Check, Outcome] = {}
 
     def prepare(self, backends: t.Sequence[CheckedNode]) -> None:
-        """Start a server pod on each node, and create a service for the server pod of each backend.
+        """Start a server pod on each node, and create a Service for each of the pods that need one.
+
+        Args:
+            backends: the nodes whose server pods need a Service.
 
         Raises:
             ApiError: a request failed permanently.
@@ -137,7 +141,7 @@ class Connections:
                 self._tools.sleep(self._settings.retry_delay)
 
     def lost_servers(self) -> set[str]:
-        """Return the nodes whose server pod is no longer running at its address.
+        """Return the names of the nodes whose server pod is no longer running at its previous address.
 
         Raises:
             ApiError: the request failed.
@@ -158,7 +162,7 @@ class Connections:
         return Pool(self._api, self._namespace, role, limits, self._tools.clock, self._tools.sleep)
 
     def _round(self, checks: t.Iterable[Check]) -> dict[Check, tuple[str, Answer]]:
-        """Open each check's connection once, and return the address and the result of each check."""
+        """Open the connection of each check once, and return its destination and the result for each check."""
         results: dict[Check, tuple[str, Answer]] = {}
         by_source: dict[str, list[tuple[Check, objects.Probe]]] = {}
         for check in checks:
@@ -208,7 +212,7 @@ class Connections:
         return {check: (probe.address, answer) for (check, probe), answer in zip(probes, connected)}  # noqa: B905
 
     def _destination(self, check: Check) -> tuple[str, int, str]:
-        """Return the host and port to which a check connects, and why it cannot connect (empty if it can)."""
+        """Return the host and port to which a check connects, and why it cannot connect, or an empty string."""
         if check.kind == OUTBOUND:
             return (*host_and_port(check.target), "")
         server = self._servers[check.server]
@@ -237,27 +241,31 @@ def _outcome(check: Check, address: str, answer: Answer, attempt: int, blocked: 
 
 
 class _ServerReader:
-    """Reads the addresses of server pods."""
+    """Reads the addresses of server pods, for the pool that runs these pods."""
 
     def read(self, pod: Pod) -> ServerPod | None:
-        """Return the server pod with its address, or None if the server is not running yet."""
+        """Return the address of a server pod, or None if its server is not running yet."""
         address = server_address(pod)
         return ServerPod(address) if address else None
 
     def give_up(self, pod: Pod | None, why: str) -> ServerPod:  # noqa: ARG002 - the protocol names it
-        """Return the server pod without an address, with the reason why it is not running."""
+        """Return the reason why a server pod is not running, without an address."""
         return ServerPod("", why)
 
 
 class _ProbeReader:
-    """Reads the results of probes by container name; the key "" contains the result of all other probes."""
+    """Reads the results of the probes in a pod, for the pool that runs these pods.
+
+    The results are mappings from the name of each probe's container to its result. The key "" contains the result of
+    all probes that the mapping does not name.
+    """
 
     def __init__(self, settings: Settings, clock: t.Callable[[], float]) -> None:
         self._settings, self._clock = settings, clock
         self._running: dict[str, float] = {}
 
     def read(self, pod: Pod) -> dict[str, Answer] | None:
-        """Return the results, or None if a probe may still report one."""
+        """Return the results of a pod's probes, or None if a probe may still report a result."""
         answered = answers(pod, self._settings.connect_timeout)
         if len(answered) == len(pod["spec"].get("containers") or ()):
             return answered

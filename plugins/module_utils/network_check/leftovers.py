@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Decide which namespaces of earlier runs may be deleted (no I/O).
 
-A run that was killed leaves its namespace behind, and the next run deletes it. The namespace of a run that another
-controller is performing at the same time must stay. So each namespace records the machine and the process of its run,
-and the latest time at which the run can end.
+If a run of the network check is killed, its namespace stays, and the next run deletes it. A run must not delete the
+namespace of a different run that is still in progress, possibly on a different controller. An annotation of each
+namespace therefore records the machine and the process of its run, and the latest time at which the run can end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .objects import RUN_ANNOTATION
 
 
 class RunMark(t.NamedTuple):
-    """The run that a namespace belongs to."""
+    """The run to which a namespace belongs, as an annotation of the namespace records it."""
 
     machine: str
     process: int
@@ -28,7 +28,7 @@ class RunMark(t.NamedTuple):
 
 
 def read_mark(namespace: t.Mapping[str, t.Any]) -> RunMark | None:
-    """Return the mark of a namespace, or None if it cannot be read."""
+    """Return the run that a namespace's annotation records, or None if there is no valid annotation."""
     try:
         mark = json.loads((namespace["metadata"].get("annotations") or {})[RUN_ANNOTATION])
         return RunMark(str(mark["on"]), int(mark["process"]), float(mark["until"]))
@@ -37,13 +37,15 @@ def read_mark(namespace: t.Mapping[str, t.Any]) -> RunMark | None:
 
 
 def is_interrupted(namespace: t.Mapping[str, t.Any], machine: str, now: float, runs: t.Callable[[int], bool]) -> bool:
-    """Return whether a namespace's run ended without deleting the namespace; True if its mark cannot be read.
+    """Return whether the run to which a namespace belongs has ended without deleting the namespace.
+
+    The result is True if the namespace does not record its run.
 
     Args:
-        namespace: a namespace with the labels of network checks.
-        machine: the name of this machine, as its runs record it.
+        namespace: a namespace that a network check created.
+        machine: the name of this machine, as it is recorded in namespaces.
         now: the current time in seconds since 1970.
-        runs: returns whether a process of this machine is still running.
+        runs: returns whether a process with a given ID is running on this machine.
     """
     mark = read_mark(namespace)
     if mark is None or now > mark.until:

@@ -13,30 +13,36 @@ _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 
 class CheckedNode(t.NamedTuple):
-    """The facts about a node that the checks need."""
+    """What the network check needs to know about a node."""
 
     name: str
     os: str
     address: str = ""
     """The node's first internal IP address."""
     problem: str = ""
-    """Why pods cannot run on the node; empty if they can."""
+    """Why the node cannot take part, or an empty string if it can."""
     control_plane: bool = False
 
 
 class Participants(t.NamedTuple):
-    """The nodes of a run."""
+    """The nodes that take part in a run of the network check, and those that should take part but cannot."""
 
     windows: list[CheckedNode]
     linux: list[CheckedNode]
     unusable: list[CheckedNode]
-    """Nodes that should take part as Windows nodes, but cannot. `problem` is the reason."""
+    """Windows nodes that should take part, but cannot, and requested nodes that are not Windows nodes or do not exist.
+    Their attribute `problem` contains the reason.
+    """
     windows_total: int
     """Number of Windows nodes in the cluster."""
 
 
 def describe(node: t.Mapping[str, t.Any]) -> CheckedNode:
-    """Convert a Node object of the API into the form that the checks need."""
+    """Return what the network check needs to know about a node.
+
+    Args:
+        node: the node as the API returned it.
+    """
     status, labels = node.get("status") or {}, node["metadata"].get("labels") or {}
     address = next((one["address"] for one in status.get("addresses") or () if one["type"] == "InternalIP"), "")
     ready = next((one for one in status.get("conditions") or () if one["type"] == "Ready"), None)
@@ -54,11 +60,11 @@ def describe(node: t.Mapping[str, t.Any]) -> CheckedNode:
 
 
 def sample(nodes: t.Sequence[CheckedNode], count: int) -> list[CheckedNode]:
-    """Return nodes that are evenly spread over the list.
+    """Return nodes from a list, chosen at even intervals.
 
     Args:
-        nodes: the nodes to choose from.
-        count: how many to choose; 0 means all of them.
+        nodes: the list of nodes.
+        count: how many nodes to return; 0 means all of them.
     """
     if not count or count >= len(nodes):
         return list(nodes)
@@ -68,14 +74,14 @@ def sample(nodes: t.Sequence[CheckedNode], count: int) -> list[CheckedNode]:
 def choose(
     nodes: t.Iterable[CheckedNode], names: t.Sequence[str], windows_count: int, linux_count: int
 ) -> Participants:
-    """Choose the nodes of a run.
+    """Choose the nodes that take part in a run.
 
     Args:
         nodes: all nodes of the cluster.
-        names: names of the Windows nodes to check; empty for all of them.
+        names: names of the Windows nodes to check. If it is empty, `windows_count` applies.
         windows_count: how many Windows nodes to choose if `names` is empty; 0 means all.
-        linux_count: how many usable Linux nodes to choose; 0 means all. If there are enough workers, only workers are
-            chosen.
+        linux_count: how many usable Linux nodes to choose; 0 means all. Nodes of the control plane are chosen only if
+            there are not enough workers.
     """
     ordered = sorted(nodes, key=lambda node: (node.control_plane, node.name))
     windows = [node for node in ordered if node.os == WINDOWS]
@@ -96,7 +102,7 @@ def choose(
 
 
 def _requested(node: CheckedNode, known: t.Mapping[str, CheckedNode]) -> CheckedNode:
-    """Return a node that the user named, with a problem if it cannot be checked."""
+    """Return a node that the user requested. Its `problem` is set if it does not exist or is not a Windows node."""
     if node.name not in known:
         return node._replace(problem="the cluster has no node of this name")
     if node.os != WINDOWS:

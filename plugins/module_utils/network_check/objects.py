@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The objects of a network check: namespace, pods, services, network policy (no I/O).
+"""Build the Kubernetes objects of a network check: namespace, pods, Services and NetworkPolicy (no I/O).
 
-The pods run agnhost, the program of Kubernetes' own network tests (kubernetes/kubernetes, test/images/agnhost), which
-exists for Linux and Windows. `netexec` serves HTTP. `connect` opens one TCP connection: it exits with 0, or prints why
-it could not connect and exits with 1. So the result of a check is in the status of a container. No command is executed
-in a running container, and no logs are read.
+The pods run agnhost, the program that the network tests of Kubernetes use on Linux and Windows. Its command `netexec`
+serves HTTP. Its command `connect` opens one TCP connection, and either exits with 0, or prints why it could not connect
+and exits with 1. The status of a container therefore contains the result of a check. The network check executes no
+command in a running container, and reads no logs. Source: kubernetes/kubernetes, test/images/agnhost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Object = dict[str, t.Any]
 
 
 class Images(t.NamedTuple):
-    """The container images and the tolerations of the pods."""
+    """The container images and the tolerations of the pods that a network check creates."""
 
     windows: str
     linux: str
@@ -55,14 +55,14 @@ class Probe(t.NamedTuple):
 
 
 def namespace(name: str, mark: str) -> Object:
-    """Return the namespace of a run.
+    """Return the namespace that a run creates.
 
-    Its pods satisfy the strictest of the Pod Security Standards, so they are admitted even if the cluster enforces this
-    standard everywhere.
+    It enforces the strictest of the Pod Security Standards, `restricted`. The pods of a run satisfy this standard, so
+    they are admitted even if the cluster enforces it in all namespaces.
 
     Args:
         name: the name of the namespace.
-        mark: the value of RUN_ANNOTATION.
+        mark: the value of RUN_ANNOTATION, which names the run.
     """
     levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")}
     metadata = {"name": name, "labels": {**LABELS, **levels}, "annotations": {RUN_ANNOTATION: mark}}
@@ -70,14 +70,14 @@ def namespace(name: str, mark: str) -> Object:
 
 
 def server_pod(name: str, node: CheckedNode, images: Images) -> Object:
-    """Return the pod that accepts connections on a node."""
+    """Return a pod that runs on a node and accepts connections."""
     container = {"name": "server", "args": ["netexec", f"--http-port={SERVER_PORT}"], **_container(node, images)}
     container["ports"] = [{"containerPort": SERVER_PORT}]
     return _pod(name, "server", node, images, [container], "Always")
 
 
 def probe_pod(name: str, node: CheckedNode, probes: t.Iterable[Probe], images: Images) -> Object:
-    """Return a pod that opens several connections from a node at the same time, each in its own container."""
+    """Return a pod that runs on a node and opens several connections at the same time, each from its own container."""
     containers = [
         {
             "name": probe.name,
@@ -92,7 +92,7 @@ def probe_pod(name: str, node: CheckedNode, probes: t.Iterable[Probe], images: I
 
 
 def service(name: str, pod: str) -> Object:
-    """Return the service of one server pod. A NodePort makes the service reachable through every node as well."""
+    """Return the Service for one server pod. Its NodePort makes the pod reachable through every node as well."""
     port = {"name": "http", "port": SERVER_PORT, "targetPort": SERVER_PORT, "protocol": "TCP"}
     return {
         "apiVersion": "v1",
@@ -103,7 +103,7 @@ def service(name: str, pod: str) -> Object:
 
 
 def deny_policy(name: str) -> Object:
-    """Return the network policy that denies every connection to the server pods."""
+    """Return a NetworkPolicy that denies every connection to the server pods."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The options of the module network_check (no I/O)."""
+"""Define and check the options of the module network_check (no I/O)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from .plan import host_and_port
 from .policies import AUTO, MODES
 
 IMAGE = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
-"""The container image of agnhost for Linux and Windows Server 2019, 2022 and 2025 (kubernetes/kubernetes,
-test/images/agnhost/BASEIMAGE). The first version for Windows Server 2025 was 2.62.0
-(kubernetes/kubernetes#136727, kubernetes/k8s.io#9057). Version 2.63.0 comes from kubernetes/kubernetes#136777."""
+"""The default container image, which contains agnhost for Linux and for Windows Server 2019, 2022 and 2025.
+
+Version 2.62.0 was the first one for Windows Server 2025. Sources: kubernetes/kubernetes, test/images/agnhost/BASEIMAGE;
+kubernetes/kubernetes#136727 and #136777; kubernetes/k8s.io#9057.
+"""
 
 OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "nodes": {"type": "list", "elements": "str", "default": []},
@@ -47,7 +49,7 @@ _LEAST = {
 
 
 def problem(params: t.Mapping[str, t.Any]) -> str:
-    """Return why the options cannot be used, or an empty string if they can."""
+    """Return why the module's options are invalid, or an empty string if they are valid."""
     for name, least in _LEAST.items():
         if params[name] < least:
             return f"{name}: expected a number of at least {least}, got {params[name]}"

@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Determine what the status of a pod means for the checks (no I/O).
+"""Derive the results of network checks from the status of the pods that perform them (no I/O).
 
-A container that could not run says nothing about the network, so its check is `not_run`, neither passed nor failed.
+If a container could not run, nothing is known about the network. Its check has the status `not_run`, neither `passed`
+nor `failed`.
 """
 
 from __future__ import annotations
@@ -17,18 +18,20 @@ _NO_CONNECTION = {
     "DNS": "the name cannot be resolved",
     "OTHER": "the connection failed",
 }
-"""Messages by the first word that agnhost prints if it cannot connect (kubernetes/kubernetes,
-test/images/agnhost/connect)."""
+"""Maps the first word that agnhost prints if it cannot connect to a message.
+
+Source: kubernetes/kubernetes, test/images/agnhost/connect.
+"""
 _LONGEST = 300
 
 Pod = t.Mapping[str, t.Any]
 
 
 class Answer(t.NamedTuple):
-    """What a probe observed."""
+    """Whether a probe could connect, and why not."""
 
     connected: bool | None
-    """Whether the probe could connect; None if it could not run."""
+    """Whether the probe could connect, or None if the probe itself could not run."""
     detail: str = ""
 
 
@@ -40,11 +43,13 @@ def server_address(pod: Pod) -> str:
 
 
 def answers(pod: Pod, seconds: int) -> dict[str, Answer]:
-    """Return what the probes of a pod observed, by container name. Probes that have not ended are left out.
+    """Return a mapping from the name of each probe's container to the result of the probe.
+
+    Probes that have not ended are not included.
 
     Args:
-        pod: the pod.
-        seconds: the time limit of a connection.
+        pod: the pod that contains the probes.
+        seconds: the time limit of a connection, for messages.
     """
     status = pod.get("status") or {}
     ended = {}
@@ -103,6 +108,6 @@ def _answer(terminated: t.Mapping[str, t.Any], seconds: int) -> Answer:
 
 
 def _text(text: t.Any) -> str:
-    """Return text from a node as one line of limited length."""
+    """Return text that comes from a node, printable, in one line and shortened to the maximum length."""
     line = " ".join(printable(str(text or "")).split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Plan which node connects to which node, and how (no I/O).
 
-The nodes of an operating system form a ring: each connects to the next one. So the number of connections grows with the
-number of nodes, not with its square. Each node is the source and the target of connections between pods, the source of
-connections to services and to the outside, and the target of connections to its NodePort.
+The nodes of each operating system form a ring, in which each node connects to the next one. The number of connections
+is therefore proportional to the number of nodes, not to its square. Each node is the source and the target of
+connections between pods, the source of connections to Services and to the outside, and the target of connections to a
+NodePort.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ PASSED, FAILED, NOT_RUN, NOT_APPLICABLE = "passed", "failed", "not_run", "not_ap
 STATUSES = (FAILED, NOT_RUN, PASSED, NOT_APPLICABLE)
 
 CONTROLLER = "controller"
-"""The source of connections from the machine on which the module runs."""
+"""The name that stands for the machine on which the module runs, if that machine opens the connection."""
 BACKENDS = 3
-"""Maximum number of services for each operating system. Each service adds rules to every node, so the number of
-services must not grow with the cluster.
+"""Maximum number of Services for each operating system. kube-proxy writes rules for each Service on every node, so the
+number of Services must not grow with the cluster.
 """
 _PORTS = {"http": 80, "https": 443}
 
 
 class Check(t.NamedTuple):
-    """One connection."""
+    """One connection to check."""
 
     kind: str
     source: str
-    """The node of the pod that connects, or CONTROLLER."""
+    """The node whose pod opens the connection, or CONTROLLER."""
     target: str
     """The node that is tested, or the URL of an outbound connection."""
     backend: str = ""
-    """The node whose pod responds; empty if the target's own pod responds."""
+    """The node whose pod responds, or an empty string if the pod on the target responds."""
     source_os: str = ""
     target_os: str = ""
 
@@ -49,17 +50,17 @@ class Check(t.NamedTuple):
 
 
 class Outcome(t.NamedTuple):
-    """The result of a check: one row of the report."""
+    """The result of a check. It becomes one row of the report."""
 
     check: Check
     status: str
     detail: str = ""
     address: str = ""
-    """The destination of the connection, as HOST:PORT; empty if it is not known, for example without a server pod."""
+    """The destination of the connection, as HOST:PORT, or an empty string if the destination is unknown."""
     attempts: int = 0
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the row as plain data."""
+        """Return the result of the check as a mapping for the module's result."""
         return {
             "check": self.check.kind,
             "from": self.check.source,
@@ -75,22 +76,22 @@ class Outcome(t.NamedTuple):
 
 
 class CheckPlan(t.NamedTuple):
-    """The checks of a run."""
+    """The planned checks of a run."""
 
     checks: list[Check]
     backends: list[CheckedNode]
-    """Nodes whose server pod is behind a service."""
+    """Nodes for whose server pods a Service is created."""
     outcomes: list[Outcome]
-    """Outcomes that are known without opening a connection, such as the outcomes of nodes that cannot take part."""
+    """Outcomes that are known without opening a connection, for example for nodes that cannot take part."""
 
 
 def plan(nodes: Participants, url: str, *, from_controller: bool = False) -> CheckPlan:
-    """Return the checks of a run, except the checks of the network policy.
+    """Return the checks of a run, except those of the NetworkPolicy.
 
     Args:
-        nodes: the nodes that take part.
-        url: the URL to which outbound connections go; empty means no outbound connections.
-        from_controller: whether the controller also connects to NodePorts.
+        nodes: the nodes that take part, and those that cannot.
+        url: the URL to which all nodes open an outbound connection. If it is empty, there are no such connections.
+        from_controller: whether the machine on which the module runs also connects to NodePorts.
     """
     windows, linux = nodes.windows, nodes.linux
     backends = [*windows[:BACKENDS], *linux[:BACKENDS]]
@@ -108,13 +109,13 @@ def plan(nodes: Participants, url: str, *, from_controller: bool = False) -> Che
 
 
 def policy_checks(checks: t.Iterable[Check]) -> list[Check]:
-    """Return the checks of a network policy that denies all connections to the server pods.
+    """Return the checks that show whether a NetworkPolicy blocks connections to the server pods.
 
-    There is one check for each node to which another node connects.
+    There is one check for each node to which another node connects. It repeats this connection. Its result is
+    meaningful only if the connection works without the NetworkPolicy.
 
     Args:
-        checks: the checks of the plan. Each check of the policy repeats a connection between two nodes, which has to
-            work without the policy.
+        checks: the other checks of the run.
     """
     by_target: dict[str, Check] = {}
     for check in checks:
@@ -127,7 +128,7 @@ def host_and_port(url: str) -> tuple[str, int]:
     """Return the host and port of a URL.
 
     Raises:
-        ValueError: the text is not a URL with the scheme http or https.
+        ValueError: the string is not a URL with the scheme http or https.
     """
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname:
@@ -152,7 +153,15 @@ def _pod_to_pod(windows: t.Sequence[CheckedNode], linux: t.Sequence[CheckedNode]
 
 
 def _to_services(source: CheckedNode, backends: t.Sequence[CheckedNode], number: int) -> list[Check]:
-    """Return the checks from one node to a Windows service and a Linux service, whose pods are on other nodes."""
+    """Return the checks of connections from a node to a Service with a Windows pod and to a Service with a Linux pod.
+
+    These pods never run on the node that connects.
+
+    Args:
+        source: the node that connects.
+        backends: nodes for whose server pods a Service is created.
+        number: position of the source in the list of nodes, which distributes the nodes over the Services.
+    """
     checks = []
     for system in (WINDOWS, LINUX):
         others = [node for node in backends if node.os == system and node.name != source.name]
@@ -168,11 +177,12 @@ def _node_ports(
     backends: t.Sequence[CheckedNode],
     from_controller: bool,
 ) -> list[Check]:
-    """Return the checks of NodePorts: for each node, a connection from a different node, and one from the controller.
+    """Return the checks of connections to a NodePort on each node.
 
-    On Windows, a NodePort cannot be reached from the node itself (kubernetes.io: Networking on Windows, "Limitations"),
-    so the source is never the node that is tested. The pod that responds is not on the tested node either, so this node
-    has to forward the connection.
+    A different node connects to each node, and the controller does too if `from_controller` is true. The source is
+    never the tested node, because a Windows node cannot reach its own NodePort. The pod that responds is not on the
+    tested node either, so the tested node has to forward the connection. Source: kubernetes.io, Networking on Windows,
+    "Limitations".
     """
     everyone, checks = [*linux, *windows], []
     for number, entry in enumerate([*windows, *linux]):
@@ -194,7 +204,7 @@ def _unusable(node: CheckedNode) -> Outcome:
 
 
 def _missing(windows: t.Sequence[CheckedNode], linux: t.Sequence[CheckedNode]) -> list[Outcome]:
-    """Return the outcomes of checks that are impossible because the cluster lacks the necessary nodes."""
+    """Return outcomes for checks that are not possible because not enough nodes take part."""
     outcomes = []
     if len(windows) == 1:
         why = "only one Windows node takes part, so no connection between Windows nodes can be checked"

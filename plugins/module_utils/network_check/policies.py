@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The last stage of a run: does a network policy block connections that work without it?
+"""Check whether a NetworkPolicy blocks connections that work without it. This is the last stage of a run.
 
-All I/O goes through objects that the caller passes.
+The caller passes the objects that do I/O.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ MODES = (AUTO, EXPECTED, SKIP)
 
 
 class PolicyApi(t.Protocol):
-    """The requests of this stage; every method raises ApiError if its request fails."""
+    """The API requests that the class PolicyStage needs. Every method raises ApiError if its request fails."""
 
     def create_policy(self, namespace: str, body: t.Mapping[str, t.Any]) -> None:
-        """Create a network policy."""
+        """Create a NetworkPolicy."""
 
     def daemon_set_names(self) -> set[str]:
-        """Return the names of all DaemonSets."""
+        """Return the names of the DaemonSets in all namespaces."""
 
 
 def policy_plan(checks: t.Iterable[Check], settings: Settings) -> list[Check]:
-    """Return the checks of the network policy, whether or not the cluster enforces network policies."""
+    """Return the checks of the NetworkPolicy, or an empty list if these checks are disabled."""
     return [] if settings.policy == SKIP else policy_checks(checks)
 
 
 class PolicyStage:
-    """The checks of the network policy.
+    """Checks whether a NetworkPolicy blocks connections.
 
     Args:
-        connections: opens the connections, and knows the outcomes of the same connections without the policy.
+        connections: opens the connections, and contains the outcomes of all other checks.
         checks: all other checks of the run.
-        settings: the settings.
+        settings: the settings of the network check.
     """
 
     def __init__(self, connections: Connections, checks: t.Sequence[Check], settings: Settings) -> None:
@@ -52,7 +52,11 @@ class PolicyStage:
             self._without.append(Outcome(Check(NETWORK_POLICY, "", ""), NOT_APPLICABLE, why))
 
     def perform(self, api: PolicyApi, namespace: str) -> None:
-        """Create the policy and repeat the planned connections that work without it, if there are any.
+        """Create the NetworkPolicy, and check the planned connections that work without it, if there are any.
+
+        Args:
+            api: sends the API requests.
+            namespace: the namespace that the run created.
 
         Raises:
             ApiError: a request failed permanently.
@@ -66,17 +70,23 @@ class PolicyStage:
             self._distrust(self._connections.lost_servers())
 
     def outcomes(self, failure: str) -> list[Outcome]:
-        """Return the outcomes.
+        """Return the outcomes of the checks of the NetworkPolicy.
 
         Args:
-            failure: why the run ended early; empty if it did not.
+            failure: why the run ended early, or an empty string if it did not.
         """
         known = self._connections.outcomes
         reason = failure or "the run ended before this check"
         return [*(known.get(check) or Outcome(check, NOT_RUN, reason) for check in self._checks), *self._without]
 
     def _distrust(self, lost: t.Container[str]) -> None:
-        """Record passed checks as not run if their server pod has stopped, because then any connection fails."""
+        """Change the status of passed checks to NOT_RUN if their server pod has stopped.
+
+        A connection to a stopped pod fails even if no NetworkPolicy blocks it.
+
+        Args:
+            lost: names of the nodes whose server pod has stopped.
+        """
         for check in self._checks:
             known = self._connections.outcomes.get(check)
             if check.target in lost and known is not None and known.status == PASSED:
@@ -91,7 +101,7 @@ class PolicyStage:
                 self._without.append(Outcome(Check(NETWORK_POLICY, "", "", "", "", system), NOT_APPLICABLE, why))
 
     def _works_without(self, check: Check) -> bool:
-        """Return whether a connection works without the policy. If it does not, the policy cannot be checked."""
+        """Return whether a connection works without the NetworkPolicy. If it does not, record the check as NOT_RUN."""
         before = self._connections.outcomes[check._replace(kind=POD_TO_POD)]
         if before.status not in (FAILED, NOT_RUN):
             return True

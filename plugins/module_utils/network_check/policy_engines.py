@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The programs that enforce network policies, by operating system (no I/O).
+"""Determine whether a cluster has a program that enforces network policies on Windows or Linux nodes (no I/O).
 
-The API server accepts a NetworkPolicy even if no program enforces it (kubernetes.io: Network Policies). The programs
-that enforce network policies run as DaemonSets. Their names come from the projects' own manifests:
+The API server accepts a NetworkPolicy even if no program enforces it (see kubernetes.io, Network Policies). The
+programs that enforce network policies run as DaemonSets. These are the names of the DaemonSets and their sources:
 
 * `calico-node`, `calico-node-windows`: projectcalico/calico, `manifests/calico.yaml`; tigera/operator,
   `pkg/render/node.go` and `pkg/render/windows.go`. `canal` (`manifests/canal.yaml`) is Calico on Linux with flannel's
@@ -33,12 +33,12 @@ ENGINES: t.Mapping[str, tuple[str, ...]] = {
     ),
     WINDOWS: ("antrea-agent-windows", "azure-npm-win", "calico-node-windows"),
 }
-"""Names of DaemonSets by operating system."""
+"""Maps operating systems to the names of the DaemonSets that enforce network policies on their nodes."""
 SYSTEMS = {LINUX: "Linux", WINDOWS: "Windows"}
 
 
 def missing_engine(system: str, daemon_sets: t.Collection[str]) -> str:
-    """Return why network policies cannot be checked on nodes of an operating system, or an empty string if they can.
+    """Return why nothing enforces network policies on Windows or Linux nodes, or an empty string if something does.
 
     Args:
         system: `windows` or `linux`.

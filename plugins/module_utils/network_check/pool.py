@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Run many pods, a limited number at a time. All I/O goes through objects that the caller passes."""
+"""Run many pods, a limited number at a time, and read their results. The caller passes the objects that do I/O."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ Pod = t.Mapping[str, t.Any]
 T = t.TypeVar("T")
 Read = t.TypeVar("Read", covariant=True)
 _NO_ACCOUNT = "error looking up service account"
-"""Part of the message with which the API server refuses pods of a new namespace until the service account
-`default` of the namespace exists (kubernetes/kubernetes, plugin/pkg/admission/serviceaccount)."""
+"""Part of the message with which the API server rejects pods in a new namespace until the namespace has its service
+account `default`. Source: kubernetes/kubernetes, plugin/pkg/admission/serviceaccount."""
 
 
 class PodApi(t.Protocol):
-    """The requests that the pool needs; every method raises ApiError if its request fails."""
+    """The API requests that the class Pool needs. Every method raises ApiError if its request fails."""
 
     def create_pod(self, namespace: str, body: t.Mapping[str, t.Any]) -> None:
         """Create a pod."""
 
     def pods(self, namespace: str, role: str) -> list[dict[str, t.Any]]:
-        """Return the pods that have the given role."""
+        """Return the pods in a namespace that have the given role, `server` or `probe`."""
 
     def delete_pod(self, namespace: str, name: str) -> None:
-        """Begin to delete a pod."""
+        """Ask the API server to delete a pod."""
 
 
 class Reader(t.Protocol[Read]):
-    """Reads the result of a pod."""
+    """Reads the results of pods from their status."""
 
     def read(self, pod: Pod) -> Read | None:
-        """Return the result, or None if it is not known yet."""
+        """Return the result of a pod, or None if it is not known yet."""
 
     def give_up(self, pod: Pod | None, why: str) -> Read:
-        """Return the result of a pod for which the pool no longer waits.
+        """Return the result to record for a pod that the pool no longer waits for.
 
         Args:
-            pod: the pod; None if it does not exist, or if the time limit of the run was reached.
-            why: the reason.
+            pod: the pod, or None if it does not exist or if the time limit of the run was reached.
+            why: the reason why the pool no longer waits.
         """
 
 
@@ -54,18 +54,18 @@ class PoolLimits(t.NamedTuple):
     pod_seconds: float
     """How many seconds one pod may take, including the download of its container image."""
     end: float
-    """The time at which the whole run must end, by the pool's clock."""
+    """The time at which the whole run must end, on the pool's monotonic clock."""
     poll: float = 1.0
     """Seconds between two requests for the state of the pods."""
 
 
 class Pool(t.Generic[T]):
-    """Creates pods and reads their results.
+    """Creates pods, a limited number at a time, and reads their results.
 
     Args:
-        api: the requests.
+        api: sends the API requests.
         namespace: the namespace of the pods.
-        role: the role of the pods: `server` or `probe`.
+        role: the role of the pods, `server` or `probe`.
         limits: the limits.
         clock: returns the time of a monotonic clock, in seconds.
         sleep: waits for a number of seconds.
@@ -86,15 +86,15 @@ class Pool(t.Generic[T]):
         self._started: dict[str, float] = {}
         self._first_refused: float | None = None
         self.results: dict[str, T] = {}
-        """Results by pod name."""
+        """Maps the names of pods to their results."""
 
     def run(self, pods: t.Iterable[t.Mapping[str, t.Any]], reader: Reader[T], *, keep: bool) -> dict[str, T]:
-        """Create the pods, and return their results.
+        """Create the pods, and return a mapping from their names to their results.
 
         Args:
             pods: the pods to create.
             reader: reads the results.
-            keep: whether pods stay when their result is known. Otherwise they are deleted.
+            keep: whether to keep each pod when its result is known, instead of deleting it.
 
         Raises:
             ApiError: a request for the state of the pods failed permanently.
@@ -125,7 +125,10 @@ class Pool(t.Generic[T]):
             self._waiting.popleft()
 
     def _is_passing_refusal(self, error: ApiError) -> bool:
-        """Return whether to repeat a refused request, because the same request may succeed later."""
+        """Return whether to repeat a request to create a pod that the API server has rejected.
+
+        It is repeated for a limited time if it may succeed later.
+        """
         now = self._clock()
         self._first_refused = now if self._first_refused is None else self._first_refused
         if now - self._first_refused > self._limits.pod_seconds:
@@ -152,7 +155,7 @@ class Pool(t.Generic[T]):
                     self._delete(name)
 
     def _delete(self, name: str) -> None:
-        """Delete a pod. If that fails, the pod is deleted with its namespace."""
+        """Delete a pod. Ignore an error, because the pod is deleted with its namespace later."""
         try:
             self._api.delete_pod(self._namespace, name)
         except ApiError:

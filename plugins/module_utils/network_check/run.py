@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A network check, from the creation of its namespace to the removal of the namespace.
+"""Run a check of the pod network: create a namespace, perform all checks in it, and delete it.
 
-All I/O goes through objects that the caller passes.
+The caller passes the objects that do I/O.
 """
 
 from __future__ import annotations
@@ -22,41 +22,44 @@ _POLL = 1.0
 
 
 class RunApi(PodApi, t.Protocol):
-    """The requests of a run; every method raises ApiError if its request fails."""
+    """The API requests of a network check. Every method raises ApiError if its request fails."""
 
     def namespaces(self) -> list[dict[str, t.Any]]:
-        """Return the namespaces of all network checks."""
+        """Return the namespaces that runs of the network check have created, including earlier runs."""
 
     def namespace_exists(self, name: str) -> bool:
-        """Return whether a namespace still exists."""
+        """Return whether a namespace exists. A namespace that is being deleted still exists."""
 
     def create_namespace(self, body: t.Mapping[str, t.Any]) -> None:
         """Create a namespace."""
 
     def delete_namespace(self, name: str) -> None:
-        """Begin to delete a namespace."""
+        """Ask the API server to delete a namespace with its content."""
 
     def create_service(self, namespace: str, body: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Create a service, and return it."""
+        """Create a Service, and return it with the addresses and ports that the API server assigned."""
 
     def create_policy(self, namespace: str, body: t.Mapping[str, t.Any]) -> None:
-        """Create a network policy."""
+        """Create a NetworkPolicy."""
 
     def daemon_set_names(self) -> set[str]:
-        """Return the names of all DaemonSets."""
+        """Return the names of the DaemonSets in all namespaces."""
 
 
 class RunResult(t.NamedTuple):
-    """The result of a run."""
+    """The result of a run of the network check."""
 
     outcomes: list[Outcome]
     namespace: str
     removed: bool
-    """Whether the namespace is gone."""
+    """Whether the run has deleted its namespace completely."""
 
 
 def dry_run(nodes: Participants, settings: Settings) -> list[Outcome]:
-    """Return the outcomes in check mode: the known ones, and NOT_RUN for each check that a run would perform."""
+    """Return the outcomes that check mode reports, without contacting the cluster.
+
+    Each check that a run would open a connection for has the status NOT_RUN.
+    """
     planned = plan(nodes, settings.outbound_url, from_controller=settings.from_controller)
     checks = [*planned.checks, *policy_plan(planned.checks, settings)]
     return [*planned.outcomes, *(Outcome(check, NOT_RUN, "this is a run in check mode") for check in checks)]
@@ -65,15 +68,15 @@ def dry_run(nodes: Participants, settings: Settings) -> list[Outcome]:
 def run(
     api: RunApi, nodes: Participants, settings: Settings, tools: Tools, *, token: str, mark: leftovers.RunMark
 ) -> RunResult:
-    """Perform a run's checks in a new namespace, and remove this namespace even if the run fails.
+    """Perform all checks in a new namespace, and delete this namespace even if the run fails.
 
     Args:
-        api: the requests.
+        api: sends the API requests.
         nodes: the nodes that take part.
-        settings: the settings.
-        tools: clock and connections.
-        token: a random string for the namespace's name.
-        mark: the mark of the namespace.
+        settings: the settings of the network check.
+        tools: the clock of this machine, and the function that opens connections from it.
+        token: a random string, which the name of the namespace contains.
+        mark: identifies the run; recorded in an annotation of the namespace.
 
     Raises:
         ApiError: the namespace could not be created.
@@ -92,7 +95,10 @@ def run(
 def _outcomes(
     api: RunApi, nodes: Participants, planned: CheckPlan, settings: Settings, tools: Tools, namespace: str
 ) -> list[Outcome]:
-    """Perform the checks. If a request fails permanently, record all checks without an outcome as not run."""
+    """Perform the checks, and return their outcomes.
+
+    If a request fails permanently, the checks that have no outcome yet get the status NOT_RUN.
+    """
     connections = Connections(api, namespace, nodes, settings, tools)
     policies = PolicyStage(connections, planned.checks, settings)
     failure = ""
@@ -107,16 +113,16 @@ def _outcomes(
 
 
 def remove_namespaces(api: RunApi, names: t.Sequence[str], seconds: float, tools: Tools) -> list[str]:
-    """Delete namespaces, and wait until they are gone.
+    """Delete namespaces, and wait until they no longer exist.
 
     Args:
-        api: the requests.
-        names: the namespaces.
-        seconds: how long to wait.
-        tools: the clock.
+        api: sends the API requests.
+        names: names of the namespaces.
+        seconds: maximum time to wait.
+        tools: the clock of this machine.
 
     Returns:
-        The namespaces that still exist, or whose state is unknown because the API server does not respond.
+        The names of the namespaces that may still exist, because the time is up or the API server does not respond.
     """
     end = tools.clock() + seconds
     left, requested = list(names), set()
@@ -138,13 +144,13 @@ def remove_namespaces(api: RunApi, names: t.Sequence[str], seconds: float, tools
 
 
 def interrupted(api: RunApi, machine: str, now: float, runs: t.Callable[[int], bool]) -> tuple[list[str], list[str]]:
-    """Return the namespaces that ended runs have left behind, and the namespaces of all other runs.
+    """Return the namespaces of runs that ended without deleting them, and the namespaces of runs in progress.
 
     Args:
-        api: the requests.
-        machine: the name of this machine.
+        api: sends the API requests.
+        machine: the name of this machine, as it is recorded in namespaces.
         now: the current time in seconds since 1970.
-        runs: returns whether a process of this machine is still running.
+        runs: returns whether a process with a given ID is running on this machine.
 
     Raises:
         ApiError: a request failed.

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Redact secrets by name: `password: x`, `"token": ["x"]`, `--secret x`, `{"name": "DB_PASSWORD", "value": "x"}`."""
+"""Redact values in text whose names show that they are secrets, in any notation.
+
+Examples are `password: x`, `"token": ["x"]`, `--secret x`, and `{"name": "DB_PASSWORD", "value": "x"}`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from . import BLANK
 VALUE_NAMES = frozenset(
     {"value", "val", "values", "data", "stringdata", "content", "text", "plaintext", "raw", "string", "current"}
 )
-"""Keys, in lower case, whose value is the secret: `{"secret": {"value": …}}`. Other keys describe it (secretName)."""
+"""Keys in lower case. If the value of a secret is a mapping, such as `{"secret": {"value": …}}`, the values of these
+keys are redacted. Other keys only describe the secret, for example `secretName`."""
 
 # These words match names in lower case.
 _SECRET_WORDS = re.compile(
@@ -43,7 +47,7 @@ _PAIRED_BEFORE = re.compile(
     r"""\\{0,7}["']?(?:name|key)\\{0,7}["']?\s{0,16}:\s{0,16}\\{0,7}["'][\w.-]{0,40}\Z"""
 )
 _BEFORE = 900
-"""Maximum distance between a name and a value that comes before it, in characters."""
+"""Maximum number of characters between a name and its value if the value comes first."""
 _CLOSING = {
     '"': re.compile(r"""(?<!\\)(\\*)"|[\r\n]"""),
     # In shells, nothing is escaped inside single quotes.
@@ -74,7 +78,7 @@ _IN_COLUMNS = re.compile(r"(?:^|[\r\n])[A-Z0-9_]{0,80}\Z")
 
 
 class _Span(t.NamedTuple):
-    """The position of a secret value, and its replacement."""
+    """The position of a secret value in a text, and its replacement."""
 
     start: int
     end: int
@@ -82,23 +86,23 @@ class _Span(t.NamedTuple):
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether the value of this name is a secret."""
+    """Return whether a setting with this name contains a secret."""
     return bool(_SECRET_WORDS.search(name.lower())) and _HARMLESS.fullmatch(name) is None
 
 
 def may_be_secret(name: str) -> bool:
-    """Return whether to hide the value of a misspelled or unknown name, because part of the name suggests a secret."""
+    """Return whether part of a misspelled or unknown name suggests that its value is a secret."""
     return bool(_LIKE_SECRET_WORDS.search(name))
 
 
 def is_open(text: str) -> bool:
-    """Return whether the last three lines contain a secret name, whose value may follow on the next lines."""
+    """Return whether the last three lines of a text contain the name of a secret, so that its value may follow."""
     lines = text.splitlines()[-3:]
     return any(_SECRET_WORDS.search(_lower(line)) for line in lines)
 
 
 def without_named(text: str) -> str:
-    """Return the text without the values of secret names."""
+    """Return the text without the values whose names show that they are secrets."""
     parts: list[str] = []
     last = 0
     lower = _lower(text)
@@ -121,7 +125,13 @@ def _lower(text: str) -> str:
 
 
 def _values(text: str, lower: str, word: re.Match[str]) -> t.Sequence[_Span]:
-    """Return the positions of a name's values, given the secret word in the name."""
+    """Return the positions of the secret values that belong to a name.
+
+    Args:
+        text: the text.
+        lower: the text in lower case.
+        word: the position of the part of the name that suggests a secret, such as `token`.
+    """
     rest = t.cast("re.Match[str]", _REST.match(text, word.end()))
     end = rest.end()
     # Check the name before the value, because the value of a harmless name may be long and contain other names.
@@ -171,12 +181,12 @@ def _value(text: str, sign: re.Match[str], *, whole_line: bool, begins_line: boo
 
 
 def _is_json(sign: re.Match[str]) -> bool:
-    """Return whether the name before the separator is quoted, as in JSON."""
+    """Return whether a separator follows a quoted name, as in JSON."""
     return sign[0].lstrip("\\")[:1] in ('"', "'")
 
 
 def _next_line(text: str, gap: re.Match[str], sign: re.Match[str], begins_line: bool) -> t.Sequence[_Span]:
-    """Return the positions of a value below its name, as in indented JSON or in YAML."""
+    """Return the position of a value that begins in the line below its name, as in indented JSON or in YAML."""
     if _is_json(sign) and _OPENING.match(text, gap.end()):
         return _quoted(text, gap.end())
     line = _LINE.match(text, gap.end())
@@ -186,7 +196,7 @@ def _next_line(text: str, gap: re.Match[str], sign: re.Match[str], begins_line: 
 
 
 def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
-    """Return the position of the lines below a name that are indented more deeply than the name."""
+    """Return the position of the lines that follow a name and are indented more deeply than it."""
     margin = t.cast("re.Match[str]", _MARGIN.match(text, text.rfind("\n", 0, name) + 1))
     width, end = len(margin[0]), start
     while end - start < _MOST_OF_A_BLOCK and (line := _FOLLOWING_LINE.match(text, end)):
@@ -197,7 +207,7 @@ def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
 
 
 def _members(text: str, match: re.Match[str]) -> t.Sequence[_Span]:
-    """Return the positions of the secret values, not the descriptive ones, in an object such as `{"value": "x"}`."""
+    """Return the positions of the values in an object such as `{"value": "x"}` whose keys are in VALUE_NAMES."""
     spans: list[_Span] = []
     for member in _MEMBER.finditer(text, match.start(1), match.end(1)):
         if _OPENING.match(text, member.end()):
@@ -208,7 +218,10 @@ def _members(text: str, match: re.Match[str]) -> t.Sequence[_Span]:
 
 
 def _quoted(text: str, start: int) -> t.Sequence[_Span]:
-    """Return the position of a quoted value, also in JSON within JSON. An unclosed value extends to the end of line."""
+    """Return the position of a value in quotes, which are escaped in JSON within JSON.
+
+    If the closing quote is missing, the value extends to the end of the line.
+    """
     opening = t.cast("re.Match[str]", _OPENING.match(text, start))
     escapes, end = len(opening[0]) - 1, len(text)
     for closing in _CLOSING[opening[0][-1]].finditer(text, opening.end()):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Redact private keys in PEM (RFC 7468)."""
+"""Redact private keys that a text contains in PEM (RFC 7468)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIKE_A_KEY = re.compile(r"[\sA-Za-z0-9+/=\\:,.|>-]*")
 
 
 def redact_private_keys(text: str) -> str:
-    """Return the text without private keys in PEM, even if they are incomplete or on one line, as in JSON."""
+    """Return the text without private keys in PEM. They may be incomplete, or on one line as in JSON."""
     parts: list[str] = []
     last = 0
     while begin := _BEGIN.search(text, last):
@@ -30,6 +30,6 @@ def redact_private_keys(text: str) -> str:
 
 
 def open_key(text: str) -> int:
-    """Return the start of a private key that may continue beyond the text, or -1 if there is no such key."""
+    """Return the position of a private key that may continue after the end of the text, or -1 if there is none."""
     start = max((match.start() for match in _BEGIN.finditer(text)), default=-1)
     return start if start >= 0 and len(text) - start <= LONGEST_KEY and not _END.search(text, start) else -1

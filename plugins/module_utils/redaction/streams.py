@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Redact files of any size and encoding in constant memory."""
+"""Copy text files of any size without their secrets, with constant memory."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from .names import is_open
 from .private_keys import LONGEST_KEY, open_key
 
 LONGEST_LINE = 1024 * 1024
-"""Maximum length of lines that are always copied, in bytes; longer lines may be left out, as a cut could split a
-secret.
+"""Maximum length in bytes of lines that are always copied. Longer lines may be omitted. They are not split, because
+a secret could be split with them.
 """
 _BLOCK = 1024 * 1024
 _TAIL = 2048
-"""Number of characters at the end of a block that are checked for a name whose value may follow a few lines below."""
+"""How many characters at the end of a block are searched for a name whose value may be in the next block."""
 _HEAD = 4096
-"""Number of bytes that determine the encoding."""
+"""How many bytes at the beginning of a file are read to detect its encoding."""
 
 
 def redact_stream(source: t.BinaryIO, target: t.BinaryIO, redact: t.Callable[[str], str]) -> bool:
     """Copy text without its secrets.
 
-    UTF-16, which Windows PowerShell writes, becomes UTF-8. Bytes that are not UTF-8 stay as they are.
+    Text in UTF-16, which Windows PowerShell writes, is converted to UTF-8. Otherwise, bytes that are not valid UTF-8
+    are copied unchanged.
 
     Args:
-        source: the text, read from its beginning.
+        source: a file, positioned at its beginning.
         target: receives the copy.
-        redact: returns whole lines without their secrets.
+        redact: returns the given lines without their secrets.
 
     Returns:
-        Whether the source is text; otherwise nothing is written.
+        Whether the source is text. If it is not, nothing is written.
     """
     head = source.read(min(_HEAD, _BLOCK))
     encoding = _encoding(head)
@@ -46,7 +47,7 @@ def redact_stream(source: t.BinaryIO, target: t.BinaryIO, redact: t.Callable[[st
 
 
 def _settled(text: str) -> tuple[str, str]:
-    """Return the text in two parts, split where a possibly incomplete private key or secret value begins."""
+    """Split a text before a private key or secret value at its end that may be incomplete, and return both parts."""
     start = open_key(text)
     if start >= 0:
         return text[:start], text[start:]
@@ -59,7 +60,7 @@ def _settled(text: str) -> tuple[str, str]:
 
 
 def _encoding(head: bytes) -> str | None:
-    """Return the encoding of a file, detected from its beginning, or None if it is not text."""
+    """Return the encoding of a file, which is detected from its first bytes, or None if it is not text."""
     if head[:2] == b"\xff\xfe":
         return "utf-16-le"
     if head[:2] == b"\xfe\xff":
@@ -74,7 +75,13 @@ def _encoding(head: bytes) -> str | None:
 
 
 def _blocks(source: t.BinaryIO, encoding: str, rest: bytes) -> t.Iterator[str]:
-    """Yield the text in blocks of whole lines, beginning with `rest`, which has been read already."""
+    """Yield the text of a file in blocks of whole lines.
+
+    Args:
+        source: the file.
+        encoding: its encoding.
+        rest: the beginning of the file, which has already been read.
+    """
     newline = "\n".encode(encoding)
     while data := source.read(_BLOCK):
         data = rest + data
@@ -89,7 +96,7 @@ def _blocks(source: t.BinaryIO, encoding: str, rest: bytes) -> t.Iterator[str]:
 
 
 def _skip_line(source: t.BinaryIO, newline: bytes) -> bytes:
-    """Read to the end of a line, and return the part of the next line that was read."""
+    """Read until the current line ends, and return the bytes after the line ending that have also been read."""
     while data := source.read(_BLOCK):
         end = _after(data, newline, data.find)
         if end:
@@ -98,7 +105,13 @@ def _skip_line(source: t.BinaryIO, newline: bytes) -> bytes:
 
 
 def _after(data: bytes, newline: bytes, find: t.Callable[..., int]) -> int:
-    """Return the position after the line ending that `find` finds, or 0 if there is none."""
+    """Return the position after the first or last line ending, or 0 if there is none.
+
+    Args:
+        data: the bytes to search.
+        newline: the encoded line ending.
+        find: `data.find` for the first line ending, `data.rfind` for the last one.
+    """
     width, position = len(newline), find(newline)
     # In UTF-16, bytes of two adjacent characters may look like a line end.
     while position >= 0 and position % width:

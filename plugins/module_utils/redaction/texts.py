@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Redact secrets in collected text, and leave all other text unchanged.
 
-A word that may be a secret is redacted, because readers rarely need it. Sources for the forms of secrets: kubernetes.io
-(bootstrap tokens, `[a-z0-9]{6}.[a-z0-9]{16}`; client-key-data of kubeconfigs), RFC 7519 (JSON web tokens), RFC 7468
-(PEM), RFC 3986 (user information in URLs), RFC 7235 (Authorization), containerd's docs/hosts.md and
-docs/cri/registry.md (auth, identitytoken).
+A word that may be a secret is redacted even if this is uncertain, because readers rarely need it.
+
+These sources describe what secrets look like: kubernetes.io (bootstrap tokens, `[a-z0-9]{6}.[a-z0-9]{16}`;
+client-key-data of kubeconfigs), RFC 7519 (JSON web tokens), RFC 7468 (PEM), RFC 3986 (user information in URLs),
+RFC 7235 (Authorization), containerd's docs/hosts.md and docs/cri/registry.md (auth, identitytoken).
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from .urls import USER_IN_TEXT, redact_queries, redact_users
 
 
 class _Form(t.NamedTuple):
-    """The pattern of one kind of secret.
+    """The regular expression for one kind of secret.
 
-    Matching takes linear time: no match can begin inside an unbounded repetition of another match, and patterns that
-    can begin anywhere have a maximum length. A test checks this with strings that repeat the patterns' beginnings.
+    The time for matching is proportional to the length of the text. For this reason, no match can begin inside an
+    unbounded repetition of another match, and patterns that can begin anywhere have a maximum length. A test checks
+    this with strings that repeat the beginning of each pattern.
     """
 
     hints: tuple[str, ...]
-    """Words in lower case; the pattern is skipped if the text contains none of them."""
+    """Words in lower case. The pattern is used only if the text contains one of them."""
     pattern: re.Pattern[str]
     blank: str = BLANK
 
@@ -128,7 +130,7 @@ _BOOTSTRAP_END = re.compile(r"\.[a-z0-9]{16}(?![\w.-])")
 
 
 class Redaction:
-    """Redacts secrets.
+    """Redacts secrets of every known form and name, and the given secrets.
 
     Args:
         known: known secrets, such as the password of the connection. Secrets of fewer than six characters are ignored.
@@ -155,7 +157,7 @@ class Redaction:
         return without_named(text)
 
     def value(self, value: t.Any) -> t.Any:
-        """Return a JSON value without the secrets in its strings and under secret names."""
+        """Return a JSON value without the secrets in its strings and without the values of keys that name secrets."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, t.Mapping):
@@ -166,17 +168,27 @@ class Redaction:
         return value
 
     def _member(self, name: str, item: t.Any, *, named: bool) -> t.Any:
-        """Redact a member of a mapping; `named` means that the value of `name` or `key` is a secret name, as in env."""
+        """Return the value of a key in a mapping without secrets.
+
+        Args:
+            name: the key.
+            item: the value.
+            named: whether the mapping is the value of a secret whose name is in `name` or `key`, such as
+                `{"name": "DB_PASSWORD", "value": "x"}`.
+        """
         if is_secret_name(name) or (named and name.lower() in VALUE_NAMES):
             return self._all_secret(item)
         return self.value(item)
 
     def _all_secret(self, value: t.Any, *, whole: bool = False) -> t.Any:
-        """Redact the value of a secret name. Kubernetes' own `secret: {secretName: x}` stays; `data: {x: y}` does not.
+        """Return a redacted value of a key that names a secret.
+
+        If the value is a mapping, only the values of keys in VALUE_NAMES are redacted completely. Other keys, such as
+        `secretName` in a volume of Kubernetes, only describe the secret.
 
         Args:
             value: the value.
-            whole: whether all members of a mapping are secret, or only members whose names are in VALUE_NAMES.
+            whole: whether to redact the values of all keys in a mapping.
         """
         if isinstance(value, str):
             return BLANK if value else value
@@ -195,11 +207,11 @@ class Redaction:
         """Copy a file without its secrets (see `redact_stream`).
 
         Args:
-            source: the file, read from its beginning.
+            source: the file, positioned at its beginning.
             target: receives the copy.
 
         Returns:
-            Whether the file is text; otherwise nothing is written.
+            Whether the file is text. If it is not, nothing is written.
         """
         return redact_stream(source, target, self.text)
 
@@ -208,7 +220,7 @@ _NOTHING_KNOWN = Redaction()
 
 
 def redact_value(text: str) -> str:
-    """Return a user-supplied value for a message, without the users and queries of URLs and without other secrets.
+    """Return a value from a user as text for a message, without users and queries of URLs and without other secrets.
 
     >>> redact_value("see https://me:x@example.org/a?b=c, password=x")
     'see https://***@example.org/a?*** password=***'

@@ -293,7 +293,7 @@ def test_the_module_must_be_installed_before_a_node_is_contacted(node: Node, mon
 
 def test_a_join_needs_its_reboot(node: Node) -> None:
     found = run_on(node, domain_join, ACCOUNT | {"reboot": False})
-    assert found["msg"] == "reboot: expected true, because a machine joins a domain when it boots, got False"
+    assert found["msg"] == "reboot: expected true, because a domain join takes effect at the next boot, got False"
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_each_group_has_a_header_of_its_own() -> None:
         ({"host": "ftp://u:s3cret@k"}, "host: expected a URL such as https://k8s.example.com:6443, got 'ftp://***@k'"),
         ({"proxy": "u:s3cret@p:1"}, "proxy: expected a URL such as http://proxy.example.com:3128, got '***@p:1'"),
         ({"proxy": "http://[::1"}, "proxy: expected a URL such as http://proxy.example.com:3128, got 'http://[::1'"),
-        ({"ca_cert": "/none"}, "ca_cert: expected the path of a file that can be read, got '/none'"),
+        ({"ca_cert": "/none"}, "ca_cert: expected the path of a readable file, got '/none'"),
         ({"kubeconfig": ""}, "kubeconfig: expected the path of a kubeconfig or its content as a mapping, got nothing"),
         ({"kubeconfig": {}}, "kubeconfig: expected the path of a kubeconfig or its content as a mapping, got nothing"),
         ({"kubeconfig": [1]}, "kubeconfig: expected the path of a kubeconfig or its content as a mapping, got a list"),

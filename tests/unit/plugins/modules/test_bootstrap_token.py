@@ -144,7 +144,7 @@ def test_a_binding_of_another_role_is_refused(cluster: FakeCluster) -> None:
     assert run_module(bootstrap_token, cluster)["msg"] == (
         f"the bootstrap tokens of the cluster at {cluster.url} cannot be changed: ClusterRoleBinding "
         "winkube:get-nodes: expected the role kubeadm:get-nodes, got cluster-admin. The role of a binding cannot be "
-        "changed: delete the binding, and run again to create it"
+        "changed. Delete the binding, and run again to create it"
     )
 
 
