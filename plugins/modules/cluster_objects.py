@@ -1,13 +1,13 @@
 #!/usr/bin/python
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Apply a set of objects, and remove objects that are no longer in it."""
+"""Apply a set of Kubernetes objects, and remove objects that are no longer in it."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_objects
-short_description: Apply a set of objects with server-side apply, and remove objects that are no longer in it
+short_description: Apply a set of Kubernetes objects with server-side apply, and remove objects that are no longer in it
 version_added: "0.1.0"
 description:
   - Applies O(objects) and O(secret_objects) with server-side apply. The API server first computes the results in a dry
@@ -21,8 +21,8 @@ description:
   - If another program has set a field differently, the task fails before it changes anything, unless
     O(force_conflicts=true).
   - Runs on the controller or a control plane host, never on a Windows node.
-  - The account needs permission to get, create, patch and delete the objects, and to get, create and patch the
-    ConfigMap.
+  - The account of O(kubeconfig) needs permission to get, create, patch and delete the objects, and to get, create and
+    patch the ConfigMap.
 options:
   objects:
     description: The objects, with C(apiVersion), C(kind) and C(metadata). Each must have the label O(label).
@@ -119,7 +119,7 @@ def record_of(text: str) -> Reference:
     """Return the ConfigMap of the option `record`.
 
     Raises:
-        ObjectSetError: the text has a different format.
+        ObjectSetError: the option does not have the format `NAMESPACE/NAME`.
     """
     namespace, _slash, name = text.partition("/")
     if not namespace or not name or "/" in name:
@@ -140,7 +140,7 @@ def refuse_unlabelled(items: t.Iterable[t.Mapping[str, t.Any]], label: str) -> N
 
 
 def identity_texts(items: t.Iterable[t.Mapping[str, t.Any]]) -> set[str]:
-    """Return the non-secret strings in objects: API version, kind, type, name, namespace and labels."""
+    """Return the strings in objects that are not secret: API version, kind, type, name, namespace and label values."""
     texts: set[str] = set()
     for item in items:
         about = item.get("metadata") or {}
@@ -151,7 +151,7 @@ def identity_texts(items: t.Iterable[t.Mapping[str, t.Any]]) -> set[str]:
 
 
 def result_of(planned: t.Sequence[PlannedObject]) -> dict[str, t.Any]:
-    """Return the module's result."""
+    """Return the module's result: all planned objects, and the diff of those that change."""
     changes = [one for one in planned if one.action != UNCHANGED]
     return {
         "changed": bool(changes),

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find and remove what is secret in URLs: users, passwords, queries, tokens in paths (no I/O)."""
+"""Find and remove secrets in URLs: users, passwords, queries, and tokens in paths (no I/O)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import BLANK
 
 _NO_PORT = r"(?!\d{1,5}(?:[/?#,\s]|\Z))"
 _NO_DIGEST = r"(?!sha256:)"
-"""The reference of a container image with a digest also has an @: `pause@sha256:…`."""
+"""Keeps the digest of a container image (`pause@sha256:…`) from being taken for the host after a user."""
 _BUNDLE_TOKEN = re.compile(r"~[A-Za-z0-9_-]{32,}(?=/|$)")
 """A part of a path that contains a token, such as the token of a served bundle."""
 _QUERY = re.compile(r"(?<=[\w/])\?\S+")
@@ -20,7 +20,7 @@ def _user(end: str, longest: int) -> str:
     """Return a pattern that matches the user in a URL, including the @ after the user.
 
     The user extends to the last @: passwords are often not percent-encoded (RFC 3986, 3.2.1), and may even contain a
-    slash. If a port follows the host, the @ belongs to the path.
+    slash. After a host with a port, an @ belongs to the path.
 
     Args:
         end: characters that end a URL, for a character class.
