@@ -45,7 +45,7 @@ options:
     type: bool
     default: false
   token_ids:
-    description: IDs of the tokens to delete. An ID is the six characters before a token's dot.
+    description: IDs of the tokens to delete. An ID is the six characters before the dot in a token.
     type: list
     elements: str
     aliases: [token_id]

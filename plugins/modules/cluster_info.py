@@ -48,9 +48,9 @@ options:
         V(calico_affinity) changes Calico's C(IPAMConfig). V(calico_windows) changes the Tigera operator's
         C(Installation) and its ConfigMap C(kubernetes-services-endpoint).
       - V(flannel_removal) and V(calico_removal) delete the DaemonSet for Windows of flannel or Calico.
-        V(change_network) includes the removal of each DaemonSet that the cluster has (or, for flannel, if flannel runs
-        as a service on Windows nodes) and that none of O(networks) needs. V(calico) does not need Calico's DaemonSet
-        if the Tigera operator runs Calico.
+        V(change_network) includes each of these removals if the cluster has the DaemonSet, and none of O(networks)
+        needs it. flannel as a service on Windows nodes counts as its DaemonSet. V(calico) does not need Calico's
+        DaemonSet if the Tigera operator runs Calico.
     type: list
     elements: str
     choices: [read, calico_read, join, tokens, delete_tokens, approve, rejoin, reset, flannel, kube_proxy, calico,

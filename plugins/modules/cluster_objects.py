@@ -13,11 +13,11 @@ description:
   - Applies O(objects) and O(secret_objects) with server-side apply. The API server first computes the results in a dry
     run, except for new objects in a namespace that does not exist yet. Objects that would not change are not written.
   - A ConfigMap (O(record)) lists the objects of the set. An object that is in this list but no longer in the set is
-    deleted, if it still has the label O(label). Namespaces, objects that existed before the set applied them for the
+    deleted, if it still has the label O(label). Namespaces, objects that existed before the module applied them for the
     first time, and objects that other programs have applied since then (C(kubectl apply), Helm, or server-side apply)
-    are not deleted. Except for a namespace that only the set has applied, they lose the label O(label). They also lose
-    other labels that only the set has applied, unless the API server would remove further fields together with these
-    labels.
+    are not deleted. They lose the label O(label), except for a namespace that no other program has applied. They also
+    lose other labels that no other program has applied, unless the API server would remove further fields together with
+    these labels.
   - If another program has set a field differently, the task fails before it changes anything, unless
     O(force_conflicts=true).
   - Runs on the controller or a control plane host, never on a Windows node.
@@ -39,11 +39,11 @@ options:
     type: str
     required: true
   label:
-    description: Key of the label that marks the objects of the set.
+    description: Key of the label that marks the objects in O(objects) and O(secret_objects).
     type: str
     required: true
   field_manager:
-    description: Name of the field manager.
+    description: Name of the field manager for server-side apply.
     type: str
     default: winkube
   force_conflicts:
@@ -55,7 +55,7 @@ extends_documentation_fragment:
   - winkube.node.cluster_options
 attributes:
   check_mode:
-    description: Returns what would be done. The API server checks the objects.
+    description: Returns what would be done. The API server checks the objects in a dry run.
     support: full
   diff_mode:
     description: Shows the objects before and after the change, without the data of Secrets.

@@ -52,8 +52,8 @@ options:
     default: [{operator: Exists}]
   outbound_url:
     description: >-
-      Where the outbound connections go. The pods connect to the host and port of this URL without a proxy, and send no
-      request. If it is empty, outbound connections are not checked.
+      URL outside the cluster, to check outbound connections. The pods connect to the host and port of this URL without
+      a proxy, and send no request. If it is empty, outbound connections are not checked.
     type: str
     default: https://registry.k8s.io
   network_policy:

@@ -10,7 +10,7 @@ from . import BLANK
 
 _NO_PORT = r"(?!\d{1,5}(?:[/?#,\s]|\Z))"
 _NO_DIGEST = r"(?!sha256:)"
-"""Keeps the digest of a container image (`pause@sha256:…`) from being taken for the host after a user."""
+"""Excludes references of container images with a digest (`pause@sha256:…`), whose @ does not follow a user."""
 _BUNDLE_TOKEN = re.compile(r"~[A-Za-z0-9_-]{32,}(?=/|$)")
 """A part of a path that contains a token, such as the token of a served bundle."""
 _QUERY = re.compile(r"(?<=[\w/])\?\S+")
@@ -23,7 +23,7 @@ def _user(end: str, longest: int) -> str:
     slash. After a host with a port, an @ belongs to the path.
 
     Args:
-        end: characters that end a URL, for a character class.
+        end: characters that end a URL, in the syntax of a character class of a regular expression.
         longest: maximum length in characters.
     """
     with_password = rf"[^/?#:@\[{end}]{{0,256}}:{_NO_PORT}[^{end}]{{1,{longest}}}"
