@@ -15,7 +15,7 @@ import typing as t
 ANNOTATION = "winkube.node/replaced-by"
 """The annotation of a node that is being replaced: JSON with the fields of ReplacementRecord."""
 UNREADABLE = "unreadable"
-"""The value of the name and the generation if the record cannot be used."""
+"""Stands for both the name and the generation if the annotation does not contain a valid record."""
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 """Valid names of a new machine and its node."""
 GENERATION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,28}[a-z0-9])?")
@@ -34,7 +34,7 @@ class ReplacementRecord(t.NamedTuple):
     """What was done to the old machine: `reset`, `shutdown`, or empty if nothing was done yet."""
 
     def to_text(self) -> str:
-        """Return the annotation's value."""
+        """Return the record as JSON, for the annotation."""
         return json.dumps(self._asdict(), separators=(",", ":"))
 
 

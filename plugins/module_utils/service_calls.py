@@ -30,10 +30,10 @@ class CallsApi(t.Protocol):
         """Return all nodes."""
 
     def service(self, name: str) -> Object | None:
-        """Return a service of the namespace, or None if it does not exist."""
+        """Return a service by its name, or None if it does not exist."""
 
     def deployment(self, name: str) -> Object | None:
-        """Return a Deployment of the namespace, or None if it does not exist."""
+        """Return a Deployment by its name, or None if it does not exist."""
 
 
 class CallTools(t.NamedTuple):
@@ -46,7 +46,7 @@ class CallTools(t.NamedTuple):
 
 
 def windows_addresses(nodes: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, str]:
-    """Return the internal addresses of the Windows nodes that are Ready, by node.
+    """Return the internal addresses of the Windows nodes that are Ready, by node name.
 
     Args:
         nodes: nodes as the API returns them.
@@ -89,7 +89,7 @@ def call_all(api: CallsApi, services: t.Iterable[str], tools: CallTools) -> list
 
 
 def _state(api: CallsApi, name: str) -> tuple[str, int]:
-    """Return why a service cannot be called yet, and its NodePort."""
+    """Return two values: why a service cannot be called yet (empty if it can be called), and its NodePort (or 0)."""
     deployment, service = api.deployment(name), api.service(name)
     if deployment is None or service is None:
         return f"the namespace has no {'Deployment' if deployment is None else 'Service'} of this name", 0

@@ -23,8 +23,8 @@ options:
       - V(present) creates new tokens. If one of them cannot be created, the others are deleted.
       - V(absent) deletes the tokens in O(token_ids). If the API server cannot be reached, the module waits up to two
         minutes for it.
-      - V(permitted) creates no tokens. It only grants the module's group the roles that C(kubeadm join) needs, for
-        tokens that C(kubeadm token create) creates with C(--groups).
+      - V(permitted) creates no tokens. It only grants the group C(system:bootstrappers:winkube:node-token) the roles
+        that C(kubeadm join) needs, for tokens that C(kubeadm token create) creates with C(--groups).
     type: str
     choices: [present, permitted, absent]
     default: present
@@ -38,14 +38,14 @@ options:
   auto_approved:
     description:
       - Whether the tokens belong to kubeadm's own group C(system:bootstrappers:kubeadm:default-node-token) instead of
-        the module's group. The cluster then immediately approves every certificate that is requested with such a token,
-        for any node name.
+        C(system:bootstrappers:winkube:node-token). The cluster then immediately approves every certificate that is
+        requested with such a token, for any node name.
       - Anyone who reads such a token can become any node of the cluster. Use this option only if certificates cannot be
         approved individually.
     type: bool
     default: false
   token_ids:
-    description: IDs of the tokens to delete. An ID is the six characters before a token's dot.
+    description: IDs of the tokens to delete. An ID is the six characters before the dot in a token.
     type: list
     elements: str
     aliases: [token_id]
@@ -140,7 +140,9 @@ POLL_SECONDS = 1.0
 
 
 def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
-    """Ensure that nodes can join with the tokens' group, and that this account can approve the group's requests.
+    """Check that the account may approve certificates, and grant `bootstrap_tokens.GROUP` the permissions to join.
+
+    Warn if the cluster approves the certificates of all bootstrap tokens by itself.
 
     Returns:
         Whether anything changed.
@@ -157,13 +159,14 @@ def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
             "the cluster approves every certificate that is requested with a bootstrap token: the group "
             "system:bootstrappers, to which all these tokens belong, is bound to the ClusterRole "
             "system:certificates.k8s.io:certificatesigningrequests:nodeclient. Anyone who reads a token of this run "
-            "while it is valid can become any node. Bind that role only to kubeadm's group"
+            "while it is valid can become any node. Bind that role only to the group "
+            "system:bootstrappers:kubeadm:default-node-token"
         )
     return changed
 
 
 def create(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
-    """Create tokens, except in check mode."""
+    """Create tokens, except in check mode, and return the result of the module."""
     auto_approved, nodes = module.params["auto_approved"], module.params["nodes"]
     end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=module.params["ttl"])
     expires = end.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -191,23 +194,23 @@ def create(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
 
 
 def permit(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
-    """Let nodes join with tokens of `bootstrap_tokens.GROUP`, except in check mode."""
+    """Grant `bootstrap_tokens.GROUP` the permissions to join, except in check mode; return the result of the module."""
     return {"changed": not module.check_mode and prepare(module, api)}
 
 
 def delete(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
-    """Delete the tokens that still exist."""
+    """Delete the tokens that still exist, except in check mode, and return the result of the module."""
     deleted = delete_all(api, module.params["token_ids"], dry=module.check_mode)
     return {"changed": bool(deleted), "deleted": deleted}
 
 
 def delete_all(api: ApprovalApi, token_ids: t.Iterable[str], *, dry: bool = False) -> list[str]:
-    """Delete tokens. If the API server cannot be reached, wait for it, because a token must not outlive its run.
+    """Delete tokens. If the API server cannot be reached, wait for it, so that no token remains after a run.
 
     Args:
         api: the API.
         token_ids: IDs of the tokens; empty ones are ignored.
-        dry: only check whether they could be deleted.
+        dry: whether to only check that the tokens could be deleted.
 
     Returns:
         The IDs of the tokens that existed.

@@ -12,8 +12,8 @@ version_added: "0.1.0"
 description:
   - Reads the C(cluster-info), C(kubeadm-config) and C(kubelet-config) ConfigMaps of a kubeadm cluster, its nodes,
     and the DaemonSets that would be scheduled on Windows nodes by mistake.
-  - Runs on the controller or a control plane host, never on a Windows node. O(purposes) describes the permissions
-    that the account needs.
+  - Runs on the controller or a control plane host, never on a Windows node. O(purposes) describes the permissions that
+    the account of O(kubeconfig) needs.
 options:
   nodes:
     description: Names of the nodes to return. The default is all nodes.
@@ -29,8 +29,8 @@ options:
     default: true
   networks:
     description:
-      - Networks of the run's hosts (values of C(cni_plugin)). With V(calico), the module also reads how Calico is
-        installed. The module always reads how flannel is configured.
+      - Pod networks of the hosts in the run (values of C(cni_plugin)). With V(calico), the module also reads how Calico
+        is installed. The module always reads how flannel is configured.
     type: list
     elements: str
     default: []
@@ -47,9 +47,10 @@ options:
       - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
         V(calico_affinity) changes Calico's C(IPAMConfig). V(calico_windows) changes the Tigera operator's
         C(Installation) and its ConfigMap C(kubernetes-services-endpoint).
-      - V(change_network) includes V(flannel_removal) or V(calico_removal) if the cluster has this network's DaemonSet
-        for Windows, or Windows nodes with flannel, and none of O(networks) needs it. For V(calico), Calico's DaemonSet
-        is not needed if the Tigera operator runs Calico.
+      - V(flannel_removal) and V(calico_removal) delete the DaemonSet for Windows of flannel or Calico.
+        V(change_network) includes each of these removals if the cluster has the DaemonSet, and none of O(networks)
+        needs it. flannel as a service on Windows nodes counts as its DaemonSet. V(calico) does not need Calico's
+        DaemonSet if the Tigera operator runs Calico.
     type: list
     elements: str
     choices: [read, calico_read, join, tokens, delete_tokens, approve, rejoin, reset, flannel, kube_proxy, calico,
@@ -84,12 +85,12 @@ api_server:
   returned: always
   sample: k8s.example.com:6443
 ca_cert_hash:
-  description: Hash of the cluster CA's public key, as kubeadm pins it.
+  description: Hash of the cluster CA's public key, in the format of kubeadm's C(--discovery-token-ca-cert-hash).
   type: str
   returned: always
   sample: sha256:7c8bd655cab8b6ddc9ba85bf71d9bd1f3f6bd7f2d6b5b6f5a3ae31dea7a5b0d5
 ca_certificate:
-  description: The cluster CA's certificate, PEM.
+  description: The cluster CA's certificate in PEM.
   type: str
   returned: always
 cluster_info_public:
@@ -176,8 +177,8 @@ unbound_daemon_sets:
       type: dict
 foreign_daemon_sets:
   description:
-    - DaemonSets (C(NAMESPACE/NAME)) that have the name of one of this collection's DaemonSets for networks, but were
-      not applied by this collection. A run never removes them.
+    - DaemonSets (C(NAMESPACE/NAME)) that have the name of one of this collection's DaemonSets for pod networks, but
+      were not applied by this collection. A run never removes them.
   type: list
   elements: str
   returned: always
@@ -218,10 +219,11 @@ nodes:
       description: All labels of the node.
       type: dict
     network_runs_as:
-      description: The node's label C(winkube.node/network-runs-as), which keeps networks' DaemonSets off the node.
+      description: The node's label C(winkube.node/network-runs-as), which keeps the DaemonSets of pod networks off the
+        node.
       type: str
     pod_network:
-      description: The node's label C(winkube.node/pod-network), without which Calico's DaemonSet excludes the node.
+      description: The node's label C(winkube.node/pod-network), which Calico's DaemonSet requires to run on the node.
       type: str
     overlay_address:
       description: The node's address in Calico's overlay. Empty if the node has none.
@@ -237,7 +239,8 @@ nodes:
         are C(unreadable) if the record is invalid. Empty if the node is not being replaced.
       type: dict
     network_pods:
-      description: The node's pods that belong to DaemonSets of the role cni, if O(purposes) contains V(read).
+      description: The node's pods that belong to DaemonSets that the role P(winkube.node.cni#role) applies, if
+        O(purposes) contains V(read).
       type: list
       elements: dict
       contains:
@@ -279,7 +282,7 @@ from ..module_utils.control_plane_info import (
 
 
 def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
-    """Return the module's result.
+    """Check the permissions of the account, read the cluster, and return the module's result.
 
     Raises:
         ApiError: a request to the cluster failed.

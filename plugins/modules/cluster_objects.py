@@ -1,28 +1,28 @@
 #!/usr/bin/python
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Apply a set of objects, and remove objects that are no longer in it."""
+"""Apply a set of Kubernetes objects, and remove objects that are no longer in it."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_objects
-short_description: Apply a set of objects with server-side apply, and remove objects that are no longer in it
+short_description: Apply a set of Kubernetes objects with server-side apply, and remove objects that are no longer in it
 version_added: "0.1.0"
 description:
   - Applies O(objects) and O(secret_objects) with server-side apply. The API server first computes the results in a dry
     run, except for new objects in a namespace that does not exist yet. Objects that would not change are not written.
   - A ConfigMap (O(record)) lists the objects of the set. An object that is in this list but no longer in the set is
-    deleted, if it still has the label O(label). Namespaces, objects that existed before the set applied them for the
+    deleted, if it still has the label O(label). Namespaces, objects that existed before the module applied them for the
     first time, and objects that other programs have applied since then (C(kubectl apply), Helm, or server-side apply)
-    are not deleted. Except for a namespace that only the set has applied, they lose the label O(label). They also lose
-    other labels that only the set has applied, unless the API server would remove further fields together with these
-    labels.
+    are not deleted. They lose the label O(label), except for a namespace that no other program has applied. They also
+    lose other labels that no other program has applied, unless the API server would remove further fields together with
+    these labels.
   - If another program has set a field differently, the task fails before it changes anything, unless
     O(force_conflicts=true).
   - Runs on the controller or a control plane host, never on a Windows node.
-  - The account needs permission to get, create, patch and delete the objects, and to get, create and patch the
-    ConfigMap.
+  - The account of O(kubeconfig) needs permission to get, create, patch and delete the objects, and to get, create and
+    patch the ConfigMap.
 options:
   objects:
     description: The objects, with C(apiVersion), C(kind) and C(metadata). Each must have the label O(label).
@@ -39,11 +39,11 @@ options:
     type: str
     required: true
   label:
-    description: Key of the label that marks the objects of the set.
+    description: Key of the label that marks the objects in O(objects) and O(secret_objects).
     type: str
     required: true
   field_manager:
-    description: Name of the field manager.
+    description: Name of the field manager for server-side apply.
     type: str
     default: winkube
   force_conflicts:
@@ -55,7 +55,7 @@ extends_documentation_fragment:
   - winkube.node.cluster_options
 attributes:
   check_mode:
-    description: Returns what would be done. The API server checks the objects.
+    description: Returns what would be done. The API server checks the objects in a dry run.
     support: full
   diff_mode:
     description: Shows the objects before and after the change, without the data of Secrets.
@@ -119,7 +119,7 @@ def record_of(text: str) -> Reference:
     """Return the ConfigMap of the option `record`.
 
     Raises:
-        ObjectSetError: the text has a different format.
+        ObjectSetError: the option does not have the format `NAMESPACE/NAME`.
     """
     namespace, _slash, name = text.partition("/")
     if not namespace or not name or "/" in name:
@@ -140,7 +140,7 @@ def refuse_unlabelled(items: t.Iterable[t.Mapping[str, t.Any]], label: str) -> N
 
 
 def identity_texts(items: t.Iterable[t.Mapping[str, t.Any]]) -> set[str]:
-    """Return the non-secret strings in objects: API version, kind, type, name, namespace and labels."""
+    """Return the strings in objects that are not secret: API version, kind, type, name, namespace and label values."""
     texts: set[str] = set()
     for item in items:
         about = item.get("metadata") or {}
@@ -151,7 +151,7 @@ def identity_texts(items: t.Iterable[t.Mapping[str, t.Any]]) -> set[str]:
 
 
 def result_of(planned: t.Sequence[PlannedObject]) -> dict[str, t.Any]:
-    """Return the module's result."""
+    """Return the module's result: all planned objects, and the diff of those that change."""
     changes = [one for one in planned if one.action != UNCHANGED]
     return {
         "changed": bool(changes),

@@ -21,7 +21,7 @@ description:
     container. The pods report their results in their status.
   - The task does not fail if a check fails. M(winkube.node.network_report) prints the results, and returns whether all
     checks passed.
-  - The account needs the ClusterRole C(winkube:verify-network) in C(docs/rbac.yaml) of the collection.
+  - The account of O(kubeconfig) needs the ClusterRole C(winkube:verify-network) in C(docs/rbac.yaml) of the collection.
 options:
   nodes:
     description: Names of the Windows nodes to check. The default is all Windows nodes of the cluster.
@@ -52,8 +52,8 @@ options:
     default: [{operator: Exists}]
   outbound_url:
     description: >-
-      Where the outbound connections go. The pods connect to the host and port of this URL without a proxy, and send no
-      request. If it is empty, outbound connections are not checked.
+      URL outside the cluster, to check outbound connections. The pods connect to the host and port of this URL without
+      a proxy, and send no request. If it is empty, outbound connections are not checked.
     type: str
     default: https://registry.k8s.io
   network_policy:
@@ -101,7 +101,7 @@ options:
     type: int
     default: 3600
   cleanup_timeout:
-    description: Seconds to wait until the namespace is gone.
+    description: Seconds to wait until the namespace of the run is gone.
     type: int
     default: 300
 extends_documentation_fragment:
@@ -177,7 +177,7 @@ namespace:
   type: str
   returned: always
 removed:
-  description: Whether the namespace is gone.
+  description: Whether the namespace in RV(namespace) is gone.
   type: bool
   returned: always
 interrupted:
@@ -240,7 +240,7 @@ def connect(host: str, port: int, seconds: float) -> str:
 
 
 def this_machine() -> str:
-    """Return a name for this machine or container: the host name and the PID namespace."""
+    """Return a name that identifies this machine or container: the host name and the PID namespace."""
     try:
         return f"{platform.node()} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:
@@ -264,7 +264,7 @@ def runs(process: int) -> bool:
 
 
 def dns_domain(cluster: Cluster, given: str | None) -> str:
-    """Return the DNS domain from the option, or from kubeadm's configuration, or else the default."""
+    """Return the DNS domain from the option, or from kubeadm's configuration, or else `cluster.local`."""
     if given:
         return given
     text = (config_map(cluster, "kube-system", "kubeadm-config") or {}).get("ClusterConfiguration") or ""

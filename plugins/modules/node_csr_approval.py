@@ -61,7 +61,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 approved:
-  description: Names of the approved requests by node.
+  description: Names of the approved certificate signing requests, by node name.
   type: dict
   returned: always
 registered:
@@ -70,7 +70,7 @@ registered:
   elements: str
   returned: always
 refused:
-  description: Why requests were not approved, by node.
+  description: Why certificate signing requests were not approved, by node name.
   type: dict
   returned: always
 """
@@ -108,11 +108,11 @@ def conditions(node: t.Mapping[str, t.Any]) -> t.Sequence[t.Mapping[str, t.Any]]
 
 
 class Approver:
-    """Approves requests, one poll at a time.
+    """Approves the certificate signing requests of joining nodes, one poll at a time.
 
     Args:
         api: the cluster.
-        token_ids: IDs of the tokens, by node.
+        token_ids: IDs of the bootstrap tokens, by node name.
     """
 
     def __init__(self, api: ApprovalApi, token_ids: t.Mapping[str, str]) -> None:

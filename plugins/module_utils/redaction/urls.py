@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find and remove what is secret in URLs: users, passwords, queries, tokens in paths (no I/O)."""
+"""Find and remove secrets in URLs: users, passwords, queries, and tokens in paths (no I/O)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import BLANK
 
 _NO_PORT = r"(?!\d{1,5}(?:[/?#,\s]|\Z))"
 _NO_DIGEST = r"(?!sha256:)"
-"""The reference of a container image with a digest also has an @: `pause@sha256:…`."""
+"""Excludes references of container images with a digest (`pause@sha256:…`), whose @ does not follow a user."""
 _BUNDLE_TOKEN = re.compile(r"~[A-Za-z0-9_-]{32,}(?=/|$)")
 """A part of a path that contains a token, such as the token of a served bundle."""
 _QUERY = re.compile(r"(?<=[\w/])\?\S+")
@@ -20,10 +20,10 @@ def _user(end: str, longest: int) -> str:
     """Return a pattern that matches the user in a URL, including the @ after the user.
 
     The user extends to the last @: passwords are often not percent-encoded (RFC 3986, 3.2.1), and may even contain a
-    slash. If a port follows the host, the @ belongs to the path.
+    slash. After a host with a port, an @ belongs to the path.
 
     Args:
-        end: characters that end a URL, for a character class.
+        end: characters that end a URL, in the syntax of a character class of a regular expression.
         longest: maximum length in characters.
     """
     with_password = rf"[^/?#:@\[{end}]{{0,256}}:{_NO_PORT}[^{end}]{{1,{longest}}}"
