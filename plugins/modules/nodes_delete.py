@@ -84,7 +84,7 @@ def mismatch(node: t.Mapping[str, t.Any], expected: t.Collection[str]) -> str:
 
 
 def delete(api: NodeApi, name: str, expected: t.Collection[str], dry: bool) -> dict[str, t.Any]:
-    """Delete a node if it exists and reports one of the expected addresses, and return the node's entry in `nodes`.
+    """Delete a node if it exists and reports one of the expected addresses, and return the result for this node.
 
     Raises:
         ApiError: the node could not be read or deleted.

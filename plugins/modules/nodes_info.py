@@ -101,7 +101,7 @@ Object = t.Mapping[str, t.Any]
 
 
 def conditions(node: Object) -> dict[str, t.Any]:
-    """Return a summary of a node's conditions, with the kubelet's texts made safe to print."""
+    """Return a summary of a node's conditions, with the kubelet's messages made safe to print."""
     listed = {one["type"]: one for one in (node.get("status") or {}).get("conditions") or ()}
     ready = listed.pop("Ready", {})
     reason = f"{ready.get('reason') or 'NotReady'}: {ready.get('message') or 'no message'}" if ready else ""
@@ -173,7 +173,7 @@ def sandbox_errors(cluster: Cluster) -> dict[str, list[str]]:
 
 
 def if_allowed(read: t.Callable[[Cluster], t.Any], cluster: Cluster, otherwise: t.Any) -> t.Any:
-    """Return the result of `read`, or `otherwise` if the object is missing or the permission to read it is.
+    """Return the result of `read`, or `otherwise` if the requested object does not exist or may not be read.
 
     Raises:
         ApiError: the request failed for a different reason.
@@ -187,7 +187,7 @@ def if_allowed(read: t.Callable[[Cluster], t.Any], cluster: Cluster, otherwise: 
 
 
 def announced(cluster: Cluster) -> str:
-    """Return the kubeconfig that the ConfigMap cluster-info holds for joining nodes, or an empty string without one.
+    """Return the kubeconfig in the ConfigMap cluster-info, with which nodes join, or an empty string if there is none.
 
     Raises:
         ApiError: the request failed.

@@ -92,7 +92,7 @@ def differences(node: t.Mapping[str, t.Any], expected: t.Mapping[str, t.Any]) ->
 
 
 def apply(module: AnsibleModule, api: NodeApi, done: dict[str, t.Any]) -> None:
-    """Change the nodes that are not in `done` yet, and add their changes to `done`.
+    """Set the labels and annotations of all nodes that are not in `done` yet, and add the changes to `done`.
 
     Raises:
         ApiError: a request failed.

@@ -209,7 +209,7 @@ def reported_version(status: t.Mapping[str, t.Any]) -> str:
 
 
 REQUIRED = {"pod_cidr": "no pod CIDR", "overlay_address": "no address on the overlay network"}
-"""Options that make the task wait for a value of each node, and the reason to report while this value is missing."""
+"""Options that make the task wait until nodes have a value, and the reason to report while this value is missing."""
 
 
 def is_done(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> bool:
@@ -227,7 +227,7 @@ def remaining_sets(
 ) -> dict[str, t.Any]:
     """Return the entries of `before` whose DaemonSets still exist and may still run on a node.
 
-    A change of the cluster's network may have removed the other DaemonSets, such as those of the earlier CNI.
+    A change of the cluster's network may have removed the other DaemonSets, such as those of the earlier CNI plugin.
 
     Args:
         api: the cluster.

@@ -92,7 +92,7 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class ServicesApi:
-    """The module's requests to the cluster."""
+    """The requests that the module sends to the API server."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self._cluster, self._namespace = cluster, namespace

@@ -57,7 +57,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         self._supports_check_mode = True
         self._supports_async = False
         self.task_vars: dict[str, t.Any] = {}
-        """Ansible's variables of this run."""
+        """The variables that Ansible passes to the task."""
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         """Do the action's work.

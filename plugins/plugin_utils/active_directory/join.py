@@ -25,7 +25,7 @@ from .membership import DomainState
 MODULE = "microsoft.ad.membership"
 _STEP = "join the domain"
 _ATTEMPTS = 2
-"""How often the module is run at most. It is run again if the connection fails and the machine has not joined."""
+"""Maximum number of runs of the module. It is run again only if the connection fails and the machine has not joined."""
 
 
 def check_installed() -> None:

@@ -78,7 +78,7 @@ class FetchSource:
     """Hosts, domains and networks for which the proxy is not used."""
     ca: str = ""
     """CA certificates in PEM, or the path of their file. Empty for the certificates in REQUESTS_CA_BUNDLE or
-    CURL_CA_BUNDLE, or else those that the library requests trusts."""
+    CURL_CA_BUNDLE, or else those that the library `requests` trusts."""
     verify: bool = True
     inside: frozenset[str] | None = None
     """Hosts to allow in URLs from untrusted documents even if they are not public, or None to allow all hosts."""
@@ -324,14 +324,14 @@ class Fetcher:
 
 
 class _Authorities:
-    """CA certificates as files, because the library requests accepts only paths."""
+    """CA certificates as files, because the library `requests` accepts only paths."""
 
     def __init__(self) -> None:
         self._files: dict[str, t.IO[bytes]] = {}
         self._lock = threading.Lock()
 
     def of(self, source: FetchSource) -> bool | str:
-        """Return the value for the option `verify` of requests: the path of CA certificates, or whether to verify."""
+        """Return the value for the option `verify` of `requests`: the path of CA certificates, or whether to verify."""
         if not source.verify:
             return False
         if "-----BEGIN" not in source.ca:
@@ -379,7 +379,7 @@ def _starts_at(header: str | None, offset: int) -> bool:
 
 
 def _problem(url: str, error: Exception) -> Exception:
-    """Return an exception without secrets for an error of requests or urllib3, whose message may contain secrets."""
+    """Return an exception without secrets for an error of `requests` or urllib3, whose message may contain secrets."""
     text = str(error)
     if match := re.search(r"certificate verify failed: ([^(\[\]\"']+)", text):
         return FetchError(url, f"its certificate is not accepted: {match[1].strip()}")

@@ -61,7 +61,7 @@ class IndexEntry:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IndexStamp:
-    """The version of a bundle's index. By default, a controller rejects indexes older than the last one that it used."""
+    """The version of a bundle's index. By default, a controller rejects indexes older than the last one it used."""
 
     serial: int = 0
     """Number of the index, which grows with each signature, or 0 if the index has no number."""
@@ -187,7 +187,7 @@ def load_stamp(data: bytes) -> IndexStamp:
     document = _document(data)
     serial, made = document.get("serial", 0), document.get("made", "")
     if not _is_size(serial) or not _is_text(made):
-        raise BundleError(f"expected a number as serial and a string as made, got {shown(serial)} and {shown(made)}")
+        raise BundleError(f"serial, made: expected a number and a string, got {shown(serial)} and {shown(made)}")
     stamp = IndexStamp(serial=serial, made=made)
     try:
         stamp.age(datetime.datetime.now(datetime.UTC))
