@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Credential specs of group managed service accounts (gMSAs), as `New-CredentialSpec` writes them.
+"""Check credential specs of group managed service accounts (gMSAs), in the form that `New-CredentialSpec` writes.
 
 Only the fields of the CustomResourceDefinition are accepted (kubernetes-sigs/windows-gmsa v0.9.0,
 charts/gmsa/crds/crds.yaml), because the API server drops all other fields. `HostAccountConfig` is for machines that are

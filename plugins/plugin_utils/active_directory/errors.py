@@ -13,7 +13,7 @@ from ..wire.messages import Call, CallResult
 _CODES = "domain_join_errors.yml"
 _LOG = "C:\\Windows\\debug\\NetSetup.LOG"
 _TAIL = 60
-"""Number of lines that are read from the end of the log, where a join writes its result."""
+"""Number of lines that are read from the end of NetSetup.LOG, where a join writes its result."""
 _LOGGED = re.compile(r"\b(?:NetpDoDomainJoin|NetRequestOfflineDomainJoin): status: 0x([0-9a-fA-F]{1,8})\b")
 _REPORTED = re.compile(r"\(0x([0-9a-fA-F]{8})\)")
 """The pattern of the error code in microsoft.ad.membership's message about an offline join."""

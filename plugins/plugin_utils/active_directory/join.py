@@ -3,8 +3,8 @@
 """Join a machine to a domain with microsoft.ad.membership, unless it is already a member, and reboot it.
 
 PowerShell's Add-Computer needs a credential object, which no call of a batch (docs/wire.md) can create, and an offline
-join needs a Windows API. The module of the collection microsoft.ad does both. It does not detect a join that waits for
-a reboot, and accepts data of an offline join for any domain, so this code checks both.
+join needs a Windows API. microsoft.ad.membership supports both kinds of joins. It does not detect a join that waits for
+a reboot, and accepts data of an offline join for any domain, so this code makes these two checks.
 """
 
 from __future__ import annotations

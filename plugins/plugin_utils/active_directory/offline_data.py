@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Read the data of an offline domain join (`djoin /provision`): the domain and the computer that it names.
+r"""Read which domain and which computer the data of an offline domain join (`djoin /provision`) is for.
 
 Windows gives a machine the computer name in this data, so data for another machine would rename the node.
 
-Structures: learn.microsoft.com/windows/win32/netmgmt/odj-idl. Encoding: [MS-RPCE] 2.2.6, type serialization version 1
-(little endian, NDR).
+Sources: learn.microsoft.com/windows/win32/netmgmt/odj-idl describes the structures, and [MS-RPCE] 2.2.6 describes their
+encoding (type serialization version 1, little endian, NDR).
 """
 
 from __future__ import annotations

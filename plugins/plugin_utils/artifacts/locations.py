@@ -43,7 +43,7 @@ class ArtifactSource:
     path: str
     """Windows path of the file in the node's cache."""
     upstream: str
-    """The publisher's URL or the user's own URL, also if the file comes only from sites in `artifact_sites`."""
+    """The publisher's URL or the user's own URL, even if the file comes only from sites in `artifact_sites`."""
     upstream_checksum: str = ""
     sha256: str = ""
     """Expected SHA-256, as given by the user, the catalogue or a site. Empty if none of them gives one."""

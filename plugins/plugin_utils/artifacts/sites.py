@@ -42,12 +42,12 @@ class ArtifactSite:
     """Trusted SHA-256 of the site's files by path below `url`, such as the checksums in a bundle's signed index."""
 
     def digest(self, url: str) -> str:
-        """Return the site's trusted SHA-256 for a publisher's URL, or an empty string if the site has none."""
+        """Return the site's trusted SHA-256 of the file at a publisher's URL, or an empty string if it has none."""
         parts = urllib.parse.urlsplit(url)
         return self.digests.get(f"{parts.netloc.rpartition('@')[2]}{urllib.parse.unquote(parts.path)}", "")
 
     def at(self, url: str) -> str:
-        """Return the site's URL for a publisher's URL, with the site's query."""
+        """Return the URL at which the site has the file at a publisher's URL. It includes the site's query."""
         parts = urllib.parse.urlsplit(url)
         at_site = f"{self.url.rstrip('/')}/{parts.netloc.rpartition('@')[2]}{parts.path}"
         return f"{at_site}?{self.query}" if self.query else at_site

@@ -68,7 +68,7 @@ class ContentError(FetchError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FetchSource:
-    """A source with its proxy settings. `url`, `headers` and `proxy` may contain secrets."""
+    """A URL from which a file can be downloaded, and how. `url`, `headers` and `proxy` may contain secrets."""
 
     url: str = dataclasses.field(repr=False)
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)

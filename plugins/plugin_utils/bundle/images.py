@@ -120,7 +120,7 @@ def descriptor(value: object, what: str) -> Descriptor:
 
 
 def manifest(own: Descriptor, value: t.Mapping[str, t.Any], what: str) -> Manifest:
-    """Parse the manifest of one platform.
+    """Parse the manifest of an image for one platform.
 
     Raises:
         BundleError: the value is not a manifest.
@@ -136,7 +136,7 @@ def manifest(own: Descriptor, value: t.Mapping[str, t.Any], what: str) -> Manife
 
 
 def fits(platform: t.Mapping[str, t.Any], windows: str) -> bool:
-    """Return whether a version of Windows Server can run images of a platform.
+    """Return whether a version of Windows Server can run images for a platform.
 
     Args:
         platform: a mapping with `os`, and optionally `architecture` (default amd64) and `os.version`.

@@ -69,7 +69,7 @@ class IndexStamp:
     """Time of the signature (UTC, ISO 8601)."""
 
     def after(self, now: datetime.datetime) -> IndexStamp:
-        """Return the stamp of the next index.
+        """Return the stamp (serial and time) of the next index.
 
         The serial is at least the current time in seconds. So if a bundle is lost and built again with the same key,
         the new bundle gets a higher serial.

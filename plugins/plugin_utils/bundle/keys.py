@@ -90,7 +90,7 @@ def public_pem(key: Ed25519PublicKey) -> bytes:
 
 
 def public_key(given: str) -> Ed25519PublicKey:
-    """Return the key that verifies signatures.
+    """Return the public key that verifies the signature of a bundle's index.
 
     Args:
         given: the key in PEM, or the path of its file.
