@@ -319,7 +319,7 @@ class Builder:
     # --- Files in the folder.
 
     def _part(self, path: str) -> pathlib.Path:
-        """Return the temporary path of a download. A later run uses the same path, so that it can resume the download."""
+        """Return the temporary path of a download. A later run uses the same path, so it can resume the download."""
         return self._work / f"{hashlib.sha256(path.encode()).hexdigest()[:24]}.part"
 
     def _move_into_bundle(self, part: pathlib.Path, path: str) -> None:
