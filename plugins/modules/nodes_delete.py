@@ -12,12 +12,12 @@ version_added: "0.1.0"
 description:
   - Deletes nodes from a cluster.
   - A node is deleted only if its kubelet reported one of the expected addresses, so that the node of a different
-    machine with the same name is not deleted. The kubelet also reports the node's name, but the name is not compared. A
-    node without addresses is not deleted either.
-  - The account needs permission to read and delete nodes.
+    machine with the same name is not deleted. The node's name, which the kubelet reports as a further address, does not
+    count. A node without addresses is not deleted either.
+  - The Kubernetes account that the task uses needs permission to read and delete nodes.
 options:
   addresses:
-    description: Addresses of the machines by node name, one list for each node.
+    description: For each node name, a list of the addresses of the machine to which the node must belong.
     type: dict
     required: true
   timeout:
@@ -84,7 +84,7 @@ def mismatch(node: t.Mapping[str, t.Any], expected: t.Collection[str]) -> str:
 
 
 def delete(api: NodeApi, name: str, expected: t.Collection[str], dry: bool) -> dict[str, t.Any]:
-    """Delete a node if it exists and reports one of the expected addresses.
+    """Delete a node if it exists and reports one of the expected addresses, and return the result for this node.
 
     Raises:
         ApiError: the node could not be read or deleted.
@@ -104,7 +104,7 @@ def delete(api: NodeApi, name: str, expected: t.Collection[str], dry: bool) -> d
 
 
 def expected_addresses(module: AnsibleModule) -> dict[str, list[str]]:
-    """Return the option `addresses`. If it is malformed, the module fails."""
+    """Return the value of the option `addresses`, or make the module fail if the value is malformed."""
     given = module.params["addresses"]
     for name, addresses in given.items():
         if not isinstance(addresses, list):

@@ -13,16 +13,16 @@ description:
   - Cordons nodes and evicts their pods through the Eviction API, so that PodDisruptionBudgets are respected, and waits
     until the pods are gone. An eviction that a budget does not allow is retried until O(timeout).
   - The module works like C(kubectl drain --ignore-daemonsets). Pods of DaemonSets and static pods stay. A pod without a
-    controller is evicted only with O(force), and a pod with an C(emptyDir) volume only with O(delete_emptydir_data).
-    Otherwise the node is neither cordoned nor drained.
-  - A node that the module cordons gets the annotation C(winkube.node/cordoned) with the owner, the machine on which the
-    task ran, and the time. M(winkube.node.nodes_uncordon) uncordons only such nodes. A node that was already cordoned
-    is not annotated.
+    controller is evicted only with O(force), and a pod with an C(emptyDir) volume only with O(delete_emptydir_data). A
+    node with a pod that may not be evicted is neither cordoned nor drained.
+  - A node that the module cordons gets the annotation C(winkube.node/cordoned) with O(owner), the machine on which the
+    task ran, and the time. M(winkube.node.nodes_uncordon) uncordons only nodes with this annotation. A node that was
+    already cordoned is not annotated.
   - Pods of a node that is not Ready are also evicted, but the task does not wait for them, because the node's kubelet
     does not stop them.
   - One task drains many nodes at the same time. The task runs on the controller or a control plane host, never on a
     Windows node.
-  - The account needs permission to change nodes, and to list and evict pods.
+  - The Kubernetes account that the task uses needs permission to change nodes, and to list and evict pods.
 options:
   owner:
     description: Owner of the cordons, such as the name of the playbook.
@@ -45,8 +45,8 @@ options:
     default: 600
   check_access:
     description:
-      - Whether to check first that the account is allowed to cordon nodes and evict pods. If it is not, the module
-        fails with a list of the missing permissions.
+      - Whether to check first that the Kubernetes account is allowed to cordon nodes and evict pods. If it is not, the
+        module fails with a list of the missing permissions.
     type: bool
     default: false
 extends_documentation_fragment:
@@ -55,7 +55,7 @@ extends_documentation_fragment:
   - winkube.node.cluster_options.nodes
 attributes:
   check_mode:
-    description: Reports which nodes could not be drained, and the owners of cordons. Changes nothing.
+    description: Reports which nodes could not be drained, and who has cordoned which node. Changes nothing.
     support: full
 author:
   - winkube.node contributors (@winkube)
@@ -122,7 +122,9 @@ nodes:
       description: The node's boot ID, which changes with every reboot.
       type: str
     host_process:
-      description: Container IDs of the node's HostProcess DaemonSets, for O(winkube.node.nodes_ready#module:before).
+      description: >-
+        IDs of the containers that HostProcess DaemonSets run on the node. Pass them to
+        O(winkube.node.nodes_ready#module:before).
       type: dict
 """
 

@@ -13,8 +13,8 @@ description:
   - Reads the conditions of all nodes, the pods that do not start on them, and the CA of the cluster.
     M(winkube.node.node_diagnosis) compares this state with what a node itself reports.
   - Runs on the controller or a control plane host, never on a Windows node.
-  - The account needs permission to list nodes. Pods, events and the ConfigMap C(kube-public/cluster-info) are left out
-    if the account is not allowed to read them.
+  - The Kubernetes account that the task uses needs permission to list nodes. If it is not allowed to read pods, events
+    or the ConfigMap C(kube-public/cluster-info), these are left out.
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
@@ -41,7 +41,9 @@ server:
   type: str
   returned: always
 authorities:
-  description: Certificates of the cluster's CA (PEM), from cluster-info, and from O(kubeconfig) or O(ca_cert).
+  description: >-
+    Certificates of the cluster's CA (PEM), from the ConfigMap C(kube-public/cluster-info), and from O(kubeconfig) or
+    O(ca_cert).
   type: list
   elements: str
   returned: always
@@ -99,7 +101,7 @@ Object = t.Mapping[str, t.Any]
 
 
 def conditions(node: Object) -> dict[str, t.Any]:
-    """Return a summary of a node's conditions, with the kubelet's texts made safe to print."""
+    """Return a summary of a node's conditions, with the kubelet's messages made safe to print."""
     listed = {one["type"]: one for one in (node.get("status") or {}).get("conditions") or ()}
     ready = listed.pop("Ready", {})
     reason = f"{ready.get('reason') or 'NotReady'}: {ready.get('message') or 'no message'}" if ready else ""
@@ -171,7 +173,7 @@ def sandbox_errors(cluster: Cluster) -> dict[str, list[str]]:
 
 
 def if_allowed(read: t.Callable[[Cluster], t.Any], cluster: Cluster, otherwise: t.Any) -> t.Any:
-    """Return the result of `read`, or `otherwise` if the requested object is missing or the account may not read it.
+    """Return the result of `read`, or `otherwise` if the requested object does not exist or may not be read.
 
     Raises:
         ApiError: the request failed for a different reason.
@@ -185,7 +187,7 @@ def if_allowed(read: t.Callable[[Cluster], t.Any], cluster: Cluster, otherwise: 
 
 
 def announced(cluster: Cluster) -> str:
-    """Return the kubeconfig with which nodes join, from cluster-info, or an empty string if there is none.
+    """Return the kubeconfig in the ConfigMap cluster-info, with which nodes join, or an empty string if there is none.
 
     Raises:
         ApiError: the request failed.
@@ -194,7 +196,7 @@ def announced(cluster: Cluster) -> str:
 
 
 def ca_of(kubeconfig: str) -> str:
-    """Return the CA certificates in the kubeconfig of cluster-info (PEM), or an empty string if there are none."""
+    """Return the CA certificates (PEM) that a kubeconfig contains, or an empty string if there are none."""
     match = _AUTHORITY.search(kubeconfig)
     try:
         return base64.b64decode(match[1], validate=True).decode("ascii") if match else ""
@@ -203,7 +205,7 @@ def ca_of(kubeconfig: str) -> str:
 
 
 def authorities(cluster: Cluster) -> list[str]:
-    """Return the CA certificates of the cluster.
+    """Return the CA certificates (PEM) from the ConfigMap cluster-info and from the client's configuration.
 
     Raises:
         ApiError: a request failed.

@@ -13,16 +13,18 @@ description:
   - Sets labels and annotations of several nodes, and changes only what differs. Other labels and annotations stay.
   - A kubelet is allowed to set only some labels of its own node. This module can set all of them.
   - Runs on the controller or a control plane host, never on a Windows node.
-  - The account needs permission to read and change nodes.
+  - The Kubernetes account that the task uses needs permission to read and change nodes.
 options:
   metadata:
     description:
-      - Labels and annotations by node name, as C(labels) and C(annotations). A null value removes the label or
-        annotation.
+      - For each node name, a dictionary with the expected C(labels), C(annotations) or both. A null value removes the
+        label or annotation.
     type: dict
     required: true
   timeout:
-    description: How long to retry, in seconds, if the API server cannot be reached or a node changes in the meantime.
+    description: >-
+      How long to retry, in seconds, if the API server cannot be reached or another client changes a node at the same
+      time.
     type: int
     default: 60
 extends_documentation_fragment:
@@ -90,7 +92,7 @@ def differences(node: t.Mapping[str, t.Any], expected: t.Mapping[str, t.Any]) ->
 
 
 def apply(module: AnsibleModule, api: NodeApi, done: dict[str, t.Any]) -> None:
-    """Change the nodes that are not in `done` yet, and add their changes to `done`.
+    """Set the labels and annotations of all nodes that are not in `done` yet, and add the changes to `done`.
 
     Raises:
         ApiError: a request failed.

@@ -12,32 +12,32 @@ version_added: "0.1.0"
 description:
   - Waits until all of O(nodes) are registered with the cluster and, by default, Ready.
   - A node with the taint C(node.cloudprovider.kubernetes.io/uninitialized) does not count as Ready, because only
-    pods that tolerate this taint can run on it. The programs of the cloud provider in the cluster remove the taint.
+    pods that tolerate this taint can run on it. The cloud controller manager removes the taint.
   - One task waits for all nodes. The task runs on the controller or a control plane host, never on a Windows node.
-  - The account needs permission to read nodes.
+  - The Kubernetes account that the task uses needs permission to read nodes.
 options:
   condition:
     description:
       - V(registered) waits until the cluster has a Node object.
       - V(ready) also waits until the node is Ready. O(host_process), O(daemon_sets), O(before) and O(versions) have an
-        effect only with this value.
+        effect only with V(ready).
       - With both values, O(pod_cidr) and O(overlay_address) can make the module wait for further conditions.
     type: str
     choices: [registered, ready]
     default: ready
   pod_cidr:
-    description: Whether to also wait until the cluster has assigned a pod CIDR.
+    description: Whether to also wait until the cluster has assigned a pod CIDR to each node.
     type: bool
     default: false
   overlay_address:
     description:
-      - Whether to also wait until Calico has published the node's address in its overlay (annotation
-        C(projectcalico.org/IPv4VXLANTunnelAddr)), from which kube-proxy's source address is derived.
+      - Whether to also wait until Calico has published each node's address on Calico's overlay network, in the
+        annotation C(projectcalico.org/IPv4VXLANTunnelAddr). kube-proxy needs this address for its source VIP.
     type: bool
     default: false
   host_process:
     description:
-      - Whether to also wait until the pods of the node's HostProcess DaemonSets, such as kube-proxy, are ready.
+      - Whether to also wait until the pods of HostProcess DaemonSets on each node, such as kube-proxy, are ready.
     type: bool
     default: false
   pods:
@@ -46,8 +46,9 @@ options:
     default: false
   daemon_sets:
     description:
-      - DaemonSets (C(NAMESPACE/NAME)) by node. A node counts as Ready only if a pod of each of its DaemonSets on the
-        node is ready. The account needs permission to list pods in these namespaces.
+      - For each node name, a list of DaemonSets (C(NAMESPACE/NAME)). The node counts as Ready only if each of these
+        DaemonSets has a ready pod on it. The Kubernetes account needs permission to list pods in the namespaces of the
+        DaemonSets.
     type: dict
     default: {}
   before:
@@ -65,8 +66,8 @@ options:
     default: {}
   required:
     description:
-      - Whether the task fails if a node does not reach the state in time. With V(false) such nodes are in RV(waiting),
-        so that later tasks can fail only their hosts.
+      - Whether the task fails if a node does not reach the expected state in time. With V(false), RV(waiting) lists
+        such nodes, and later tasks can fail only the hosts of these nodes.
     type: bool
     default: true
   timeout:
@@ -115,19 +116,20 @@ nodes:
       description: The node's first internal address, or empty if it does not have one yet.
       type: str
     overlay_address:
-      description: The node's address in Calico's overlay, or empty if it does not have one yet.
+      description: The node's address on Calico's overlay network, or empty if it does not have one yet.
       type: str
     has_pods:
       description:
-        - Whether the node has pods on the pod network that have not ended. Pods on the node's network, such as
-          HostProcess pods, do not count. V(true) if the account is not allowed to list the pods of all namespaces.
+        - Whether the node has pods on the pod network that have not ended. Pods on the host network, such as
+          HostProcess pods, do not count. Also V(true) if the Kubernetes account is not allowed to list the pods of all
+          namespaces.
       type: bool
       returned: if O(pods=true)
     reason:
       description: Why the node is not Ready. Empty if it is Ready.
       type: str
 waiting:
-  description: Names of the nodes that did not reach the state.
+  description: Names of the nodes that did not reach the expected state.
   type: list
   elements: str
   returned: always
@@ -153,19 +155,22 @@ from ..module_utils.pods import (
 from ..module_utils.printable import printable
 
 POLL_SECONDS = 1.0
-"""Maximum pause between two polls. The first pause is a quarter of it, and each pause is twice as long as the last."""
+"""Maximum pause between two polls. The first pause is a quarter of it, and each further pause is twice as long as the
+previous one."""
 FIRST_ANSWER_SECONDS = 15.0
 FORBIDDEN = 403
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
-"""The taint that a node with an external cloud provider has until the provider has initialized it (kubernetes.io: Cloud
-Controller Manager Administration, "Running cloud-controller-manager")."""
+"""The taint that a node with an external cloud provider has until the provider has initialized the node.
+
+Source: kubernetes.io, Cloud Controller Manager Administration, "Running cloud-controller-manager".
+"""
 
 
 def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "", version: str = "") -> dict[str, t.Any]:
-    """Return the state of a node, even if the node does not exist.
+    """Return the state of a node.
 
     Args:
-        node: the node as the API returns it.
+        node: the node as the API returns it, or None if it is not registered.
         boot_id: the boot ID before a reboot, or empty if the node did not reboot.
         version: the expected version of the kubelet, or empty to accept any.
     """
@@ -204,7 +209,7 @@ def reported_version(status: t.Mapping[str, t.Any]) -> str:
 
 
 REQUIRED = {"pod_cidr": "no pod CIDR", "overlay_address": "no address on the overlay network"}
-"""Values that a node may have to get from the cluster, and the reason to report while each is missing."""
+"""Options that make the task wait until nodes have a value, and the reason to report while this value is missing."""
 
 
 def is_done(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> bool:
@@ -220,7 +225,9 @@ def why(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> str:
 def remaining_sets(
     api: NodeApi, node: t.Mapping[str, t.Any], pods: t.Sequence[Pod], before: t.Mapping[str, t.Any]
 ) -> dict[str, t.Any]:
-    """Return the DaemonSets in `before` that may still run on a node. A network change can have removed the others.
+    """Return the entries of `before` whose DaemonSets still exist and may still run on a node.
+
+    A change of the cluster's network may have removed the other DaemonSets, such as those of the earlier CNI plugin.
 
     Args:
         api: the cluster.
@@ -238,7 +245,7 @@ def remaining_sets(
 
 
 def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dict[str, t.Any]]:
-    """Return the current state of every node.
+    """Return the current state of each node in the option `nodes`.
 
     Raises:
         ApiError: a request to the cluster failed.
@@ -266,7 +273,9 @@ def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dic
 
 
 def has_pods(api: NodeApi, node: str) -> bool:
-    """Return whether a node has pods on the pod network; True if the account is not allowed to list pods.
+    """Return whether a node has, or may have, pods on the pod network.
+
+    The result is True if the Kubernetes account is not allowed to list pods.
 
     Raises:
         ApiError: the request failed for a different reason.
@@ -280,9 +289,12 @@ def has_pods(api: NodeApi, node: str) -> bool:
 
 
 def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
-    """Poll until all nodes are in the state that the task waits for, or the time is up, and return the module's result.
+    """Poll until all nodes are in the state that the task waits for, or until the time is up.
 
     In check mode, poll only once.
+
+    Returns:
+        The module's result.
     """
     params = module.params
     begin = time.monotonic()

@@ -7,19 +7,22 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: nodes_uncordon
-short_description: Uncordon nodes that were cordoned for the same owner
+short_description: Uncordon nodes that were cordoned for a given owner
 version_added: "0.1.0"
 description:
-  - Uncordons nodes that M(winkube.node.nodes_drain) cordoned for O(owner), and removes the annotation of the cordon.
+  - Uncordons nodes that M(winkube.node.nodes_drain) cordoned for O(owner), and removes the annotation
+    C(winkube.node/cordoned).
   - Nodes that were cordoned for a different owner, or by other means, stay cordoned.
-  - The account needs permission to change nodes.
+  - The Kubernetes account that the task uses needs permission to change nodes.
 options:
   owner:
     description: Owner of the cordons, as given to M(winkube.node.nodes_drain).
     type: str
     required: true
   timeout:
-    description: How long to retry, in seconds, if the API server cannot be reached or a node changes in the meantime.
+    description: >-
+      How long to retry, in seconds, if the API server cannot be reached or another client changes a node at the same
+      time.
     type: int
     default: 60
 extends_documentation_fragment:
@@ -76,7 +79,7 @@ from ..module_utils.node_changes import change_nodes
 
 
 def uncordon(api: NodeApi, name: str, owner: str, dry: bool) -> dict[str, t.Any]:
-    """Uncordon a node if the owner cordoned it.
+    """Uncordon a node if the owner cordoned it, and return the result for this node.
 
     Raises:
         ApiError: the node could not be uncordoned.

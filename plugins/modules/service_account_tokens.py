@@ -14,7 +14,7 @@ description:
     are for programs that do not run in pods, such as kube-proxy as a Windows service.
   - The tokens are returned in RV(tokens); use C(no_log) on the task.
   - Runs on the controller or a control plane host, never on a Windows node.
-  - The account needs permission to read the Secrets.
+  - The Kubernetes account that the task uses needs permission to read the Secrets.
 options:
   secrets:
     description: The Secrets, as C(NAMESPACE/NAME).
@@ -68,7 +68,7 @@ POLL_SECONDS = 0.5
 
 
 def read(cluster: Cluster, secrets: t.Sequence[str]) -> dict[str, str]:
-    """Return the existing tokens, by NAMESPACE/NAME.
+    """Return the tokens that exist, by the NAMESPACE/NAME of their Secrets.
 
     Raises:
         ApiError: a request to the cluster failed.
@@ -84,7 +84,7 @@ def read(cluster: Cluster, secrets: t.Sequence[str]) -> dict[str, str]:
 
 
 def wait(cluster: Cluster, secrets: t.Sequence[str], seconds: float) -> dict[str, str]:
-    """Poll until all tokens exist or the time is up, and return them."""
+    """Poll until all tokens exist or the time is up, and return the tokens that exist."""
     end = time.monotonic() + seconds
     tokens = read(cluster, secrets)
     while len(tokens) < len(secrets) and time.monotonic() < end:

@@ -10,11 +10,11 @@ module: services_check
 short_description: Call services through their NodePorts on Windows nodes
 version_added: "0.1.0"
 description:
-  - Waits until the Deployment of each service has its pods, and then requests C(/) over HTTP from the service's
+  - Waits until all pods of each service's Deployment are available, and then requests C(/) over HTTP from the service's
     NodePort on each Windows node that is Ready. The task fails if a call does not get the status 200 in time.
-  - Runs on the controller or a control plane host, never on a Windows node. Firewalls between this machine and the
+  - Runs on the controller or a control plane host, never on a Windows node. Firewalls between that machine and the
     nodes must allow the calls, which use no proxy.
-  - The account needs permission to list nodes, and to read the Deployments and services.
+  - The Kubernetes account that the task uses needs permission to list nodes, and to read the Deployments and services.
 options:
   namespace:
     description: Namespace of the services.
@@ -92,7 +92,7 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class ServicesApi:
-    """The module's requests to the cluster."""
+    """The requests that the module sends to the API server."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self._cluster, self._namespace = cluster, namespace

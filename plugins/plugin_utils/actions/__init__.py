@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Base classes of the action plugins: start at node_action.py."""
+"""Base classes of the action plugins. Start reading at node_action.py."""

@@ -33,7 +33,7 @@ class ControllerAction(ActionBase):  # type: ignore[misc]  # ansible ships no ty
 
         Args:
             options: the validated options.
-            variables: Ansible's variables of this run.
+            variables: the variables that Ansible passes to the task.
 
         Returns:
             The action's result.
@@ -53,7 +53,7 @@ def registered(variables: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:
     """Return the value of a variable for each host of the play; None for a host without this variable.
 
     Args:
-        variables: Ansible's variables.
+        variables: the variables that Ansible passes to the task.
         name: name of a registered variable.
     """
     hostvars = variables["hostvars"]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Garbage collection in the workers that Ansible forks for each task and host.
+"""Exempt inherited objects from garbage collection in the workers that Ansible forks for each task and host.
 
 A full collection in a worker writes to every object that the worker shares with the main process, so the kernel copies
 their pages: 10 to 20 MB and 100 to 250 ms for each worker. Whether a worker starts a full collection depends on how
@@ -30,7 +30,7 @@ def exempt_inherited_objects() -> None:
     """Exempt the objects that forked processes inherit, so that garbage collections in these processes skip them.
 
     Call this function in Ansible's main process, which imports action plugins before it forks workers. The main process
-    itself collects garbage as before. Its objects must not be frozen, not even while it forks, because `gc.unfreeze`
-    moves all of them to the oldest generation, in which garbage would then hardly ever be collected.
+    itself collects garbage as before. It must never freeze its own objects, not even while it forks, because
+    `gc.unfreeze` moves all of them to the oldest generation, in which garbage would then hardly ever be collected.
     """
     os.register_at_fork(after_in_child=gc.freeze)

@@ -57,7 +57,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         self._supports_check_mode = True
         self._supports_async = False
         self.task_vars: dict[str, t.Any] = {}
-        """Ansible's variables of this run."""
+        """The variables that Ansible passes to the task."""
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         """Do the action's work.
@@ -122,7 +122,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
     def converge(
         self, session: NodeSession, resources: t.Sequence[Resource], options: t.Mapping[str, t.Any]
     ) -> dict[str, t.Any]:
-        """Converge the node with these options, or only plan the changes in check mode.
+        """Converge the node to the given resources, or only plan the changes in check mode.
 
         Returns:
             The result, which includes failures and what was done before the failures.
@@ -136,7 +136,17 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         options: t.Mapping[str, t.Any],
         answers: Answers | None = None,
     ) -> tuple[dict[str, t.Any], ConvergenceOutcome]:
-        """Converge the node, and return the result and the outcome; `answers` records the node's results."""
+        """Converge the node to the given resources, or only plan the changes in check mode.
+
+        Args:
+            session: the session with the node.
+            resources: the expected resources.
+            options: the validated options of the action.
+            answers: records what the node returned, if given.
+
+        Returns:
+            The result of the task, and the outcome from which it was made.
+        """
         work = Convergence(
             session,
             resources,

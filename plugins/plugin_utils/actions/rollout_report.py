@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Print and write the report of a rollout."""
+"""Print the report of a rollout, and write it to a file on the controller."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..values.terminal import show
 def publish(
     nodes: t.Mapping[str, t.Mapping[str, t.Any]], table: t.Sequence[str], statuses: t.Sequence[str], path: str
 ) -> dict[str, t.Any]:
-    """Print a report, and write it to a file.
+    """Print the table and the summary of a report, and write its entries to a JSON file.
 
     Args:
-        nodes: the entry of each host.
+        nodes: the report's entry for each host.
         table: the lines of the table.
-        statuses: all statuses, in the order of the summary.
-        path: the path of the file.
+        statuses: all statuses that a host can have, in the order of the summary.
+        path: the path of the JSON file.
 
     Returns:
         The result of the task.

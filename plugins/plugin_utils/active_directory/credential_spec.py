@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Credential specs of group managed service accounts (gMSAs), as `New-CredentialSpec` writes them.
+"""Check credential specs of group managed service accounts (gMSAs), in the form that `New-CredentialSpec` writes.
 
-Microsoft: "Create gMSAs for Windows containers" and "Run a container with a gMSA". Only the fields of the
-CustomResourceDefinition are accepted (kubernetes-sigs/windows-gmsa v0.9.0, charts/gmsa/crds/crds.yaml), because the API
-server drops all other fields. `HostAccountConfig` is for machines that are not members of the domain: it names a plugin
-of Container Credential Guard, and its `PluginInput` may be a secret.
+Only the fields of the CustomResourceDefinition are accepted (kubernetes-sigs/windows-gmsa v0.9.0,
+charts/gmsa/crds/crds.yaml), because the API server drops all other fields. `HostAccountConfig` is for machines that are
+not members of the domain: it names a plugin of Container Credential Guard, and its `PluginInput` may be a secret.
+
+Sources: Microsoft, "Create gMSAs for Windows containers" and "Run a container with a gMSA".
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def check(spec: t.Mapping[str, t.Any], where: str) -> None:
 
 
 def to_json(spec: t.Mapping[str, t.Any]) -> str:
-    """Return the content of a credential spec's file.
+    """Return a credential spec as JSON, for a file on the node.
 
     Args:
         spec: the credential spec.
@@ -98,7 +99,7 @@ def _is_list(value: object) -> bool:
 
 
 def _fields(value: object, where: str, required: t.Sequence[str], optional: t.Sequence[str] = ()) -> None:
-    """Require a mapping with all required keys and no unknown keys."""
+    """Check that a value is a mapping with all required keys and no unknown keys."""
     if not isinstance(value, t.Mapping):
         raise ResourceError(where, _ANOTHER, f"expected a mapping with {', '.join(required)}", _HINT)
     if missing := [name for name in required if name not in value]:
@@ -109,7 +110,7 @@ def _fields(value: object, where: str, required: t.Sequence[str], optional: t.Se
 
 
 def _texts(value: object, where: str, names: t.Sequence[str]) -> dict[str, str]:
-    """Return the values of a mapping, which must have exactly these keys and only non-empty strings as values."""
+    """Return the values of a mapping, which must have exactly the given keys and only non-empty strings as values."""
     _fields(value, where, names)
     values: dict[str, t.Any] = {name: value[name] for name in names if isinstance(value, t.Mapping)}
     for name, text in values.items():

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Why Windows could not join a domain: error codes (data/domain_join_errors.yml), and where Windows reports them."""
+"""Find the error code of a failed domain join, and explain it with data/domain_join_errors.yml."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..wire.messages import Call, CallResult
 _CODES = "domain_join_errors.yml"
 _LOG = "C:\\Windows\\debug\\NetSetup.LOG"
 _TAIL = 60
-"""Number of lines that are read from the end of the log, where a join writes its result."""
+"""Number of lines that are read from the end of NetSetup.LOG, where a join writes its result."""
 _LOGGED = re.compile(r"\b(?:NetpDoDomainJoin|NetRequestOfflineDomainJoin): status: 0x([0-9a-fA-F]{1,8})\b")
 _REPORTED = re.compile(r"\(0x([0-9a-fA-F]{8})\)")
 """The pattern of the error code in microsoft.ad.membership's message about an offline join."""
@@ -28,7 +28,7 @@ def code_of(message: str, log: CallResult) -> int | None:
     """Return the error code of a join, or None if it is unknown.
 
     Args:
-        message: the module's message, which is in the display language of Windows.
+        message: the message of microsoft.ad.membership, which is in the display language of Windows.
         log: result of `log_call`.
     """
     reported = _REPORTED.search(message)
@@ -38,10 +38,10 @@ def code_of(message: str, log: CallResult) -> int | None:
 
 
 def explained(message: str, code: int | None) -> str:
-    """Return why the join failed, and how to fix it.
+    """Return the cause of a failed join and its remedy, or where to find the cause if the error code is not known.
 
     Args:
-        message: the module's message.
+        message: the message of microsoft.ad.membership.
         code: the error code; None if it is unknown.
     """
     known = error_codes.load(_CODES).get(code or 0)

@@ -3,8 +3,8 @@
 """Join a machine to a domain with microsoft.ad.membership, unless it is already a member, and reboot it.
 
 PowerShell's Add-Computer needs a credential object, which no call of a batch (docs/wire.md) can create, and an offline
-join needs a Windows API. The module of the collection microsoft.ad does both. It does not detect a join that waits for
-a reboot, and accepts data of an offline join for any domain, so this code checks both.
+join needs a Windows API. microsoft.ad.membership supports both kinds of joins. It does not detect a join that waits for
+a reboot, and accepts data of an offline join for any domain, so this code makes these two checks.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .membership import DomainState
 MODULE = "microsoft.ad.membership"
 _STEP = "join the domain"
 _ATTEMPTS = 2
-"""Maximum number of runs of the module if the connection fails before it is known whether the machine has joined."""
+"""Maximum number of runs of the module. It is run again only if the connection fails and the machine has not joined."""
 
 
 def check_installed() -> None:
-    """Check that the controller has the module, before a node is contacted.
+    """Check that the controller has microsoft.ad.membership, before a node is contacted.
 
     Raises:
         NodeError: the collection microsoft.ad is not installed.
@@ -39,7 +39,7 @@ def check_installed() -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DomainRequest:
-    """The domain to join, and the account or the data for the join."""
+    """The domain to join, and either an account for the join or the data of an offline join."""
 
     domain: str
     """DNS name of the domain."""
@@ -78,7 +78,7 @@ class DomainJoin:
 
     Args:
         session: the session with the machine.
-        request: the domain.
+        request: the domain, and how to join it.
     """
 
     def __init__(self, session: NodeSession, request: DomainRequest) -> None:
@@ -117,7 +117,11 @@ class DomainJoin:
         return why
 
     def _observe(self, *, online: bool) -> tuple[DomainState, WindowsInfo]:
-        """Read the state, and fail if the machine cannot join."""
+        """Return the machine's domain membership and its Windows version.
+
+        Raises:
+            NodeError: the machine cannot join the domain.
+        """
         domain = self._request.domain
         # Only the existence of the kubeconfig matters, so its content is not read.
         conf = query("kubeconfig", "@read-file", {"paths": [KUBELET_CONF]}, select=("exists",), on_error="stop")
@@ -143,7 +147,7 @@ class DomainJoin:
             )
 
     def _join(self) -> None:
-        """Run the module. If the connection fails, run it again unless the machine has joined."""
+        """Run microsoft.ad.membership. If the connection fails, run it again unless the machine has joined."""
         for _attempt in range(_ATTEMPTS):
             result = self._node.run_module(MODULE, self._request.module_arguments, step=_STEP)
             if result is not None:
@@ -157,9 +161,9 @@ class DomainJoin:
         raise self._failed("the connection failed during the join, so it is unknown whether the machine has joined")
 
     def _explained(self, message: str) -> str:
-        """Return why the join failed, and how to fix it.
+        """Return an error message that explains why the join failed, if its error code is known.
 
-        The reason is looked up by error code, because the message depends on the display language of Windows.
+        The cause is looked up by error code, because the module's message depends on the display language of Windows.
         """
         message = " ".join(self._request.without_secrets(message).split())
         try:

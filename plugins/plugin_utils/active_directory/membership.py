@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""A machine's membership in a domain: the calls that read it, and why a machine cannot join.
+r"""Read a machine's membership in a domain, and determine why a machine cannot join one.
 
 A join changes Win32_ComputerSystem immediately, but Netlogon and the services use the new domain only after a reboot.
 Until then the key `Netlogon\JoinDomain` exists.
@@ -22,7 +22,7 @@ _WAITING_KEYS = tuple(f"{SERVICES}\\Netlogon\\{name}" for name in ("JoinDomain",
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DomainState:
-    """The membership that a machine reports."""
+    """A machine's membership in a domain, as the machine reports it."""
 
     domain: str
     """DNS name of the machine's domain; empty for a machine in a workgroup."""
@@ -32,7 +32,7 @@ class DomainState:
     """Why DNS does not find the domain's controllers; empty if DNS finds them, or was not queried."""
 
     def is_member_of(self, domain: str) -> bool:
-        """Return whether the machine is a member of this domain, and no reboot is pending.
+        """Return whether the machine is a member of a given domain, and does not need a reboot to complete the join.
 
         Args:
             domain: DNS name of the domain.
@@ -46,7 +46,7 @@ def same_name(one: str, other: str) -> bool:
 
 
 def calls(domain: str, *, online: bool) -> tuple[Call, ...]:
-    """Return the calls that read the membership.
+    """Return the calls that read a machine's membership in a domain.
 
     Args:
         domain: DNS name of the domain to join.
@@ -68,7 +68,7 @@ def calls(domain: str, *, online: bool) -> tuple[Call, ...]:
 
 
 def read(results: t.Mapping[str, CallResult]) -> DomainState:
-    """Read the results of `calls`.
+    """Return the membership that the results of `calls` show.
 
     Args:
         results: the results, by the ids of the calls.
@@ -83,7 +83,7 @@ def read(results: t.Mapping[str, CallResult]) -> DomainState:
 
 
 def problems(state: DomainState, domain: str, *, joined: bool) -> t.Iterator[str]:
-    """Yield why the machine cannot become a member of a domain; nothing if it can, or is a member already.
+    """Yield why a machine cannot become a member of a domain, or nothing if it can or is a member already.
 
     Args:
         state: what the machine reports.

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Read the data of an offline domain join (`djoin /provision`): the domain and the computer that it names.
+r"""Read which domain and which computer the data of an offline domain join (`djoin /provision`) is for.
 
 Windows gives a machine the computer name in this data, so data for another machine would rename the node.
 
-Structures: learn.microsoft.com/windows/win32/netmgmt/odj-idl. Encoding: [MS-RPCE] 2.2.6, type serialization version 1
-(little endian, NDR).
+Sources: learn.microsoft.com/windows/win32/netmgmt/odj-idl describes the structures, and [MS-RPCE] 2.2.6 describes their
+encoding (type serialization version 1, little endian, NDR).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class OfflineJoinData:
     """The domain and the computer that the data names, without the password in the data."""
 
     domain: str
-    """DNS name of the domain; if the data has none, the name in `lpDomain`; empty if `read` does not know the form."""
+    """DNS name of the domain, or the name in `lpDomain` if the data has no DNS name. Empty if the data has a form that
+    `read` does not know."""
     computer: str
     """Name of the computer; empty if the data has a form that `read` does not know."""
 
@@ -37,7 +38,7 @@ class OfflineJoinData:
         """Return whether the data is for the given computer, or has a form that does not show which computer it is for.
 
         Args:
-            computer: the name; only the part that NetBIOS uses is compared.
+            computer: the name. Only its NetBIOS part (the first 15 characters) is compared.
         """
         return not self.computer or self.computer[:_NETBIOS].lower() == computer[:_NETBIOS].lower()
 
@@ -52,7 +53,7 @@ class _NdrReader:
         self._place = 0
 
     def number(self) -> int:
-        """Return an aligned integer of 32 bits; pointers are read in the same way."""
+        """Return an aligned 32-bit integer. Pointers have the same form."""
         self._place += -self._place % 4
         return int.from_bytes(self.bytes(4), "little")
 
@@ -112,7 +113,7 @@ def normalized(text: str) -> str:
 
 
 def _blobs(reader: _NdrReader) -> list[tuple[int, bytes]]:
-    """Read ODJ_PROVISION_DATA: the format and content of each ODJ_BLOB."""
+    """Read ODJ_PROVISION_DATA, and return the format and the content of each ODJ_BLOB."""
     _pointer, version, count, _array, maximum = reader.numbers(5)
     if version != 1 or not 0 < count <= _MOST_BLOBS or maximum != count:
         raise ValueError("it is not the data of an offline join")
@@ -121,7 +122,7 @@ def _blobs(reader: _NdrReader) -> list[tuple[int, bytes]]:
 
 
 def _win7(reader: _NdrReader) -> OfflineJoinData:
-    """Read the names of the computer and the domain in ODJ_WIN7BLOB."""
+    """Return the names of the domain and the computer that an ODJ_WIN7BLOB contains."""
     _pointer, domain, computer, password = reader.numbers(4)
     # Name, DnsDomainName and DnsForestName: the lengths in one word, and a pointer.
     names = [reader.numbers(2)[1] for _index in range(3)]

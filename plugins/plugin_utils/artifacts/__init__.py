@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kinds, download locations and verification of artifacts (docs/caches.md): start at catalogue.py."""
+"""The kinds, download locations and verification of artifacts (docs/caches.md). Start reading at catalogue.py."""

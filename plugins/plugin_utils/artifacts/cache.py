@@ -33,7 +33,7 @@ def resources_for_versions(
     urls: t.Mapping[str, str] | None = None,
     **options: t.Any,
 ) -> list[dict[str, t.Any]]:
-    """Return the resources for lists of versions.
+    """Return the resources that bring lists of artifact versions into a node's cache.
 
     Args:
         lists: versions by kind; a version is a string, or a mapping with `version` and optionally `url` and `sha256`.
@@ -81,7 +81,7 @@ def _check_speed(limit_rate: object, parallel: object) -> None:
 
 
 def _own_url(url: str, kind: str, versions: int) -> str:
-    """Return the URL that the user gave for a kind, or an empty string if there is none.
+    """Return the URL that the user gave for a kind of artifact, or an empty string if there is none.
 
     Raises:
         ArtifactError: the URL is invalid, does not name a file, or is the same for several versions.
@@ -114,9 +114,10 @@ def _resource(kind: str, item: object, where: str, own_url: str, **options: t.An
 
 
 def unverified(resources: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
-    """Return a warning for each artifact that is accepted without a checksum, and one for each plain HTTP host.
+    """Return warnings about artifacts that nothing verifies.
 
-    A host is included only if it also provides the checksums, because then nothing verifies its files.
+    There is one warning for each artifact that is accepted without a checksum, and one for each host that provides
+    checksums over plain HTTP.
     """
     sentences = []
     clear: dict[str, list[str]] = {}
@@ -159,7 +160,7 @@ class CacheEntry:
 
 
 def table(resources: t.Sequence[Resource], answers: Answers, version: str | None) -> list[CacheEntry]:
-    """Return the content of the cache, one row per artifact.
+    """Return a row for each of the artifacts that a node's cache is to contain.
 
     Args:
         resources: the converged resources.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kinds of artifacts: those of the collection (data/artifacts.json) and those of users (`artifact_kinds`)."""
+"""Read the kinds of artifacts: the collection's own (data/artifacts.json), and those that users add."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class ArtifactError(ResourceError):
     """An artifact setting is invalid."""
 
     def within(self, where: str) -> t.Self:
-        """Return the same error, with the place of the invalid entry in a list."""
+        """Return this error for an entry of a list, with the place of the entry in its message."""
         return type(self)(f"{where} ({self.where})", self.value, self.expected, self.hint)
 
 
 class UnknownKindError(ArtifactError):
-    """The user gave no URL for a kind that is unknown or has no public URL."""
+    """The user gave no URL for a kind of artifact that is unknown or has no public URL."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,28 +47,29 @@ class Kind:
 
     name: str
     url: str = ""
-    """URL with `{version}` or `{underscores}` (dots replaced by underscores); empty: a user must give the URL."""
+    """URL with the placeholder `{version}` or `{underscores}` (the version with underscores instead of dots). Empty if
+    users must set the URL."""
     checksum_suffix: str = ""
-    """Suffix that turns a file's URL into the URL of its checksum file; empty: there is no checksum file."""
+    """Suffix that turns a file's URL into the URL of its checksum file. Empty if there is no checksum file."""
     checksum_url: str = ""
-    """URL of one file with the checksums of a whole release (`SHA256SUMS`), with the placeholders of `url`. It is used
-    instead of `checksum_suffix`."""
+    """URL of one file with the checksums of a whole release (`SHA256SUMS`), with the same placeholders as `url`. It is
+    used instead of `checksum_suffix`."""
     checksum_from: str = ""
-    """The first version with a checksum file; empty: all versions have a checksum file."""
+    """The first version with a checksum file. Empty if all versions have a checksum file."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Pinned SHA-256 by version, for publishers without checksum files."""
     windows: tuple[str, ...] = tuple(SUPPORTED_NAMES)
-    """Supported versions of Windows Server."""
+    """Versions of Windows Server for which artifacts of this kind are downloaded."""
     variables: str = ""
-    """Prefix of the role variables `_version`, `_url` and `_sha256`."""
+    """Common prefix of the role variables that end in `_version`, `_url` and `_sha256`."""
     only: str = ""
     """Condition under which roles install this kind, in the form `variable=value,value`. ` or ` separates alternatives.
-    Empty: no condition."""
+    Empty if there is no condition."""
     source: str = ""
-    """Where the values of this kind are documented."""
+    """Where the URLs and checksums of this kind were looked up."""
 
     def is_used(self, values: t.Mapping[str, t.Any]) -> bool:
-        """Return whether roles install artifacts of this kind.
+        """Return whether roles install artifacts of this kind with the given variables.
 
         Args:
             values: the variables that are set, with their values.
@@ -82,7 +83,9 @@ class Kind:
         return "SHA512" if "512" in (self.checksum_suffix or self.checksum_url.rpartition("/")[2]) else "SHA256"
 
     def has_checksum(self, version: str) -> bool:
-        """Return whether the publisher provides a checksum file for a version; true if the version cannot be parsed.
+        """Return whether the publisher provides a checksum file for a version.
+
+        If the version cannot be parsed, assume that there is a checksum file.
 
         Args:
             version: the version, without a leading `v`.
@@ -106,13 +109,15 @@ def filled(pattern: str, version: str) -> str:
 
 @functools.cache
 def catalogue() -> t.Mapping[str, Kind]:
-    """Return the kinds that the collection ships."""
+    """Return the kinds of artifacts that the collection itself defines, by name."""
     data = json.loads((DATA / "artifacts.json").read_text(encoding="utf-8"))
     return {name: _kind(name, entry, f"data/artifacts.json: {name}") for name, entry in data["kinds"].items()}
 
 
 def kinds(added: object = None) -> t.Mapping[str, Kind]:
-    """Return the collection's kinds and a user's kinds. A user's kind replaces the collection's kind of the same name.
+    """Return all kinds of artifacts: the collection's own, and those that a user adds.
+
+    A user's kind replaces the collection's kind of the same name.
 
     Args:
         added: `artifact_kinds`, a mapping of names to mappings with the keys of data/artifacts.json.
@@ -143,7 +148,7 @@ def kinds(added: object = None) -> t.Mapping[str, Kind]:
 
 
 def find_kind(name: object, known: t.Mapping[str, Kind], *, has_url: bool = False) -> Kind:
-    """Return a kind by its name.
+    """Return the kind of artifact with a given name.
 
     Args:
         name: the name that the user gave.
@@ -185,7 +190,7 @@ def checked_version(version: object, where: str) -> str:
 
 
 def checked_sha256(sha256: object, where: str) -> str:
-    """Return a pinned digest in lower case, or an empty string if none is given.
+    """Return a SHA-256 in lower case, or an empty string if none is given.
 
     Raises:
         ArtifactError: the value is invalid.
@@ -197,7 +202,7 @@ def checked_sha256(sha256: object, where: str) -> str:
 
 
 def signers(given: object, kind: str) -> list[str]:
-    """Return the allowed signers of a kind's programs.
+    """Return the signers whose signatures are accepted for the programs of a kind of artifact.
 
     Args:
         given: `artifact_allowed_signers`: a list for all kinds, or a mapping of kinds to lists.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One version of an artifact: its sources, its path in a node's cache, and its verification."""
+"""Determine the sources of an artifact, its path in a node's cache, and how its file is verified."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ __all__ = ["ArtifactError", "ArtifactSource", "SourceLocation", "UnknownKindErro
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SourceLocation:
-    """A source of an artifact."""
+    """A URL from which an artifact can be downloaded, and the URL of its checksum file."""
 
     url: str
     checksum_url: str = ""
     """URL of the checksum file; empty if there is none."""
     site: artifacts_sites.ArtifactSite | None = None
-    """The site that provides the file; None: the publisher, or the host of the user's own URL, provides it."""
+    """The site that provides the file, or None if the publisher or the host of the user's own URL provides it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArtifactSource:
-    """One version of one kind, with its sources and its path in the cache."""
+    """One version of a kind of artifact, with its sources and its path in a node's cache."""
 
     kind: Kind
     version: str
@@ -43,10 +43,10 @@ class ArtifactSource:
     path: str
     """Windows path of the file in the node's cache."""
     upstream: str
-    """The publisher's or the user's URL, even if only sites are used."""
+    """The publisher's URL or the user's own URL, even if the file comes only from sites in `artifact_sites`."""
     upstream_checksum: str = ""
     sha256: str = ""
-    """Expected SHA-256: pinned, from the catalogue, or from a site."""
+    """Expected SHA-256, as given by the user, the catalogue or a site. Empty if none of them gives one."""
     custom: bool = False
     """Whether the URL is a user's own, which means that the file is not the official release."""
 
@@ -82,7 +82,7 @@ def mirrored(url: str, mirror: str) -> str:
 
 
 def checked_folder(path: object, where: str) -> str:
-    """Return a cache folder without a trailing backslash.
+    """Return the path of a cache folder without a trailing backslash.
 
     Raises:
         ArtifactError: the value is not the absolute path of a folder below the root of a drive.
@@ -125,10 +125,10 @@ def locate(
     kinds: object = None,
     verify: str = verification.WARN,
 ) -> ArtifactSource:
-    """Return the sources of one version of a kind, and its path in the cache.
+    """Return the sources of one version of a kind of artifact, and its path in the cache.
 
     Args:
-        kind: a kind of the catalogue or of `kinds`, or any name if `url` is given.
+        kind: name of a kind in the catalogue or in `kinds`, or any name if `url` is given.
         version: the version, with or without `v`.
         cache_dir: Windows path of the node's cache folder.
         mirror: base URL of a mirror, which is used like one more site.
@@ -175,7 +175,7 @@ def locate(
 
 
 def _published(kind: Kind, version: str) -> tuple[str, str]:
-    """Return the publisher's URLs of a version and of its checksum file (empty if there is none)."""
+    """Return the URL of a version at its publisher, and the URL of its checksum file (empty if there is none)."""
     url = kind.filled(kind.url, version)
     if not kind.has_checksum(version):
         return url, ""
@@ -185,7 +185,7 @@ def _published(kind: Kind, version: str) -> tuple[str, str]:
 def _of_publishers(
     url: str, checksum_url: str, sites: t.Sequence[artifacts_sites.ArtifactSite], *, upstream: bool
 ) -> tuple[SourceLocation, ...]:
-    """Return the sources of a publisher's file: the sites, then the publisher."""
+    """Return the sources of a publisher's file in the order of use: first the sites, then the publisher."""
     sources = [
         SourceLocation(url=site.at(url), checksum_url=site.at(checksum_url) if checksum_url else "", site=site)
         for site in sites
@@ -196,7 +196,7 @@ def _of_publishers(
 
 
 def _of_users(url: str, what: str, sites: t.Sequence[artifacts_sites.ArtifactSite]) -> tuple[SourceLocation, ...]:
-    """Return the sources of a file that a user gave by URL: the sites that have users' files, then the URL itself.
+    """Return the sources of a file that a user gave by URL: first the sites that have a copy, then the URL itself.
 
     Raises:
         ArtifactError: the URL is malformed.
@@ -241,7 +241,7 @@ def resource(
         no_proxy: addresses for which the proxy is not used.
         limit_rate: maximum bytes per second of each download, in curl's notation (`500K`, `2M`).
         ignore_revocation: whether to continue if the revocation of a certificate cannot be checked.
-        parallel: number of parallel downloads; None: the resource's default.
+        parallel: number of parallel downloads, or None for the resource's default.
         allowed_signers: `artifact_allowed_signers`: allowed signers of the programs, for all kinds or by kind.
         where: `mirror`, `sites`, `upstream`, `url`, `sha256`, `kinds` and `verify`, as in `locate`.
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The sites of `artifact_sites`, which are used before the publishers."""
+"""Read `artifact_sites`: sites with copies of the publishers' files, which are used before the publishers."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ class ArtifactSite:
 
     url: str = dataclasses.field(metadata={"expected": _URL})
     query: str = dataclasses.field(default="", metadata=SECRET)
-    """Query that is appended to every URL, such as the signature of a storage account (SAS); secret."""
+    """Query that is appended to every URL, such as the signature of a storage account (SAS). It is secret."""
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, metadata=SECRET)
-    """Headers that are sent with every request; secret."""
+    """HTTP headers that are sent with every request. They are secret."""
     proxy: str | None = dataclasses.field(default=None, metadata=SECRET)
-    """URL of the site's proxy; None: use the proxy of all downloads; empty: use no proxy."""
+    """URL of the site's proxy, None to use the proxy of all downloads, or an empty string to use no proxy."""
     no_proxy: str | tuple[str, ...] | None = None
     """Hosts and domains for which the proxy is not used; a list becomes a comma-separated string."""
     overrides: bool = False
-    """Whether the site also has the files that users gave by URL, as a bundle does."""
+    """Whether the site also has the files that users gave by URL, as a bundle for an air-gapped network does."""
     ignore_revocation: bool = False
     """Whether to accept the site's certificate if its revocation cannot be checked, as with private CAs."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Trusted SHA-256 of the site's files by path below `url`, such as the checksums in a bundle's signed index."""
 
     def digest(self, url: str) -> str:
-        """Return the site's trusted SHA-256 for a publisher's URL, or an empty string if the site has none."""
+        """Return the site's trusted SHA-256 of the file at a publisher's URL, or an empty string if it has none."""
         parts = urllib.parse.urlsplit(url)
         return self.digests.get(f"{parts.netloc.rpartition('@')[2]}{urllib.parse.unquote(parts.path)}", "")
 
     def at(self, url: str) -> str:
-        """Return the site's URL for a publisher's URL, with the site's query."""
+        """Return the URL at which the site has the file at a publisher's URL. It includes the site's query."""
         parts = urllib.parse.urlsplit(url)
         at_site = f"{self.url.rstrip('/')}/{parts.netloc.rpartition('@')[2]}{parts.path}"
         return f"{at_site}?{self.query}" if self.query else at_site
@@ -61,7 +61,7 @@ def parse(given: object, mirror: str = "") -> tuple[ArtifactSite, ...]:
         mirror: `artifact_mirror`, the URL of one more site, or an empty string.
 
     Raises:
-        ArtifactError: an entry is not a site; the message contains no signature.
+        ArtifactError: an entry is invalid. The message contains no signature.
     """
     if given is None or given == "":
         given = []

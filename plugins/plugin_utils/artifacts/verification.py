@@ -20,7 +20,7 @@ class Unverified(t.NamedTuple):
 
     variable: str
     value: str
-    """The variable's value without secrets."""
+    """The value of `variable`, without secrets."""
     why: str
     fix: str
 
@@ -52,7 +52,7 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
     """Return why nothing verifies a download, or an empty string if a checksum verifies it.
 
     Args:
-        sha256: expected SHA-256: pinned, or from a site.
+        sha256: expected SHA-256, or empty if it is not known in advance.
         checksum_urls: URL of each source's checksum file; an empty string for a source without one.
         custom: whether the URL is a user's own.
     """
@@ -70,7 +70,7 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
 def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Unverified]:
     """Return the unverified downloads of roles, and the sites whose downloads nothing verifies.
 
-    No text names an inventory host, so that reports can merge equal texts.
+    No message names an inventory host, so that reports can merge equal messages.
 
     Args:
         values: the roles' variables that are set.
@@ -101,7 +101,7 @@ def _of_site(url: str, kinds: t.Sequence[Kind]) -> Unverified:
 
 
 def _used(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> t.Iterator[Kind]:
-    """Yield the kinds that roles install without a pinned checksum."""
+    """Yield the kinds of artifacts that roles install without a pinned checksum."""
     for kind in catalogue().values():
         if not kind.variables or not any(
             kind.variables == role or kind.variables.startswith(f"{role}_") for role in roles
@@ -118,7 +118,10 @@ def _used(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> t.Iterator
 
 
 def _clear_sites(kind: Kind, values: t.Mapping[str, t.Any]) -> list[artifacts_sites.ArtifactSite]:
-    """Return the sites that deliver a kind and its checksum over plain HTTP; none if a site has a trusted checksum."""
+    """Return the sites that deliver a kind of artifact and its checksum over plain HTTP.
+
+    The list is empty if a site has a trusted checksum of the artifact.
+    """
     role = next((name for name in values if name.endswith("_artifact_sources") and _is_of(kind, name)), "")
     sources = values.get(role) or {}
     mirror = values.get(role.replace("_artifact_sources", "_artifact_mirror")) or ""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Build a bundle: download the files that its folder lacks in parallel, and sign the result."""
+"""Build a bundle: download the missing files in parallel, and sign the index of all files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BuildOptions:
     parallel: int = 4
     """Number of parallel downloads."""
     refresh: bool = False
-    """Whether to download all files again, because tags and files without a checksum may have changed. Archives of
+    """Whether to download all files again, which finds changed tags and changed files without a checksum. Archives of
     images whose manifests are unchanged are kept."""
     prune: bool = False
     """Whether to remove files that do not belong to the bundle, and, if nothing failed, files of an earlier run that
@@ -47,8 +47,8 @@ class BuildResult:
     """The result of a bundle build."""
 
     fetched: list[str] = dataclasses.field(default_factory=list)
-    """Paths of the files that were downloaded or copied. In check mode: what would be downloaded or copied, with images
-    by reference."""
+    """Paths of the files that were downloaded or copied. In check mode, paths of the files and references of the images
+    that would be downloaded or copied."""
     removed: list[str] = dataclasses.field(default_factory=list)
     failures: list[str] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
@@ -119,7 +119,7 @@ class Builder:
     # --- Existing files.
 
     def _kept(self) -> dict[str, IndexEntry]:
-        """Return an earlier run's signed entries, without those whose files have changed."""
+        """Return the entries in an earlier run's signed index, without those whose files have changed."""
         try:
             entries = signing.read(self._directory, self._key, settle=not self._options.check_mode)
         except BundleError as problem:
@@ -183,7 +183,7 @@ class Builder:
         return pairs
 
     def _is(self, file: BundleFile, entry: IndexEntry) -> bool:
-        """Return whether a file in the bundle has the expected checksum; true if none is expected."""
+        """Return whether a file in the bundle has the expected checksum, or no checksum is expected."""
         if file.checksum is None:
             return True
         expected = file.checksum.digest.lower()
@@ -217,7 +217,7 @@ class Builder:
         return entries
 
     def _sums(self, sums: ChecksumFile, source: FetchSource) -> tuple[bytes, Checksum]:
-        """Download a checksum file and read it."""
+        """Download a checksum file, and return its content and the checksum that it lists for the file to verify."""
         data, dummy = self._fetcher.document(source)
         listed = checksum_in(data.decode("utf-8", "replace"), sums.name, sums.algorithm)
         if listed is None:
@@ -319,7 +319,7 @@ class Builder:
     # --- Files in the folder.
 
     def _part(self, path: str) -> pathlib.Path:
-        """Return the path of an unfinished file. A later run uses the same path, so that it can resume the download."""
+        """Return the temporary path of a download. A later run uses the same path, so it can resume the download."""
         return self._work / f"{hashlib.sha256(path.encode()).hexdigest()[:24]}.part"
 
     def _move_into_bundle(self, part: pathlib.Path, path: str) -> None:
@@ -371,7 +371,7 @@ class Builder:
             self.made.signed = True
 
     def _replaced(self, entry: IndexEntry) -> bool:
-        """Return whether newer archives of the same image replace this entry, because the image's tag has moved."""
+        """Return whether newer archives of the same image replace an entry, because the image's tag has moved."""
         if entry.kind != "container-image":
             return False
         others = [other for other in self.made.entries.values() if (other.kind, other.name) == (entry.kind, entry.name)]

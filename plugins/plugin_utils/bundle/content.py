@@ -25,7 +25,7 @@ class ChecksumFile:
     path: str
     """Path in the bundle."""
     sources: tuple[FetchSource, ...]
-    """Sources of the checksum file: one for each source of the file, in the same order."""
+    """One source of the checksum file for each source of the file to verify, in the same order."""
     name: str
     """The name under which the checksum file lists the file to verify."""
     algorithm: t.Literal["SHA256", "SHA512"]
@@ -41,14 +41,14 @@ class BundleFile:
     version: str
     sources: tuple[FetchSource, ...] = ()
     local: str = ""
-    """Path of a file on the controller to copy into the bundle; empty: the file is downloaded instead."""
+    """Path of a file on the controller to copy into the bundle. Empty if the file is downloaded instead."""
     checksum: Checksum | None = None
     sums: ChecksumFile | None = None
     windows: tuple[str, ...] = ()
 
     @property
     def source(self) -> str:
-        """Return the file's origin as text that contains no secrets."""
+        """The path or URL from which the file comes, without secrets. Empty if it has no source."""
         return self.local or (bare(self.sources[-1].url) if self.sources else "")
 
 
@@ -74,7 +74,7 @@ class BundleContent:
     """Container images by reference."""
 
     def joined(self, other: BundleContent) -> BundleContent:
-        """Return the union of this content and another.
+        """Return the union of this content and other content.
 
         Raises:
             BundleError: the two contents name different checksums of one file, or different digests of one image.
@@ -168,7 +168,7 @@ def _artifact(artifact: Artifact) -> BundleFile:
 
 
 def _sums(artifact: Artifact, own: str, candidates: t.Sequence[tuple[str, str | None, Site | None]]) -> ChecksumFile:
-    """Return the checksum file, which comes from the same sources as the file that it verifies."""
+    """Return the checksum file of an artifact, which comes from the same sources as the artifact."""
     url, sums = candidates[0][0], candidates[0][1]
     # If the publisher's checksum file is unknown, assume that it has the same suffix as at the first source.
     upstream = (
@@ -183,7 +183,7 @@ def _sums(artifact: Artifact, own: str, candidates: t.Sequence[tuple[str, str | 
 
 
 def _source(artifact: Artifact, url: str, site: Site | None) -> FetchSource:
-    """Return a source with its proxy settings, as the node would use it."""
+    """Return a source of an artifact, with the same proxy settings and headers that a node would use."""
     proxy, no_proxy, headers = artifact.proxy, artifact.no_proxy, artifact.headers
     if site is not None:
         proxy = proxy if site.proxy is None else site.proxy
@@ -238,7 +238,7 @@ def to_data(content: BundleContent) -> dict[str, t.Any]:
 
 
 def from_data(data: t.Mapping[str, t.Any]) -> BundleContent:
-    """Read the result of `to_data`."""
+    """Return the content that `to_data` turned into plain data."""
     files, images = {}, {}
     for item in data["files"]:
         sums = item["sums"]

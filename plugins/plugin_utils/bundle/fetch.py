@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Downloads on the controller: streamed to a file, resumed after an interruption, retried with backoff, verified.
+"""Download files on the controller: stream them, resume and retry interrupted downloads, and verify the results.
 
 The messages of this module's exceptions never contain a query, a user or a header.
 """
@@ -33,7 +33,7 @@ else:
 
 _BLOCK = 1024 * 1024
 _TIMEOUT = (30.0, 60.0)
-"""Time limits in seconds: for connecting, and between two blocks of a response."""
+"""Time limits in seconds for connecting, and between two blocks of a response."""
 _REDIRECTS = 10
 _PROGRESS_INTERVAL = 10.0
 """Seconds between two progress lines of a download."""
@@ -56,37 +56,37 @@ class FetchError(BundleError):
     def __init__(self, url: str, why: str, status: int = 0, challenge: str = "") -> None:
         super().__init__(f"{bare(url)}: {why}")
         self.status = status
-        """HTTP status if an error status is the reason; 0: another reason, such as no response or wrong content.
+        """HTTP status if an error status is the reason, or 0 for other reasons, such as no response or wrong content.
         registry.py uses 403 if it cannot authenticate."""
         self.challenge = challenge
         """The authentication that the server requires (WWW-Authenticate)."""
 
 
 class ContentError(FetchError):
-    """The content is wrong. Downloading the whole file again may help; resuming the download never does."""
+    """The content is wrong. Downloading the whole file again may help, but resuming the download cannot help."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FetchSource:
-    """A source with its proxy settings. `url`, `headers` and `proxy` may contain secrets."""
+    """A URL from which a file can be downloaded, and how. `url`, `headers` and `proxy` may contain secrets."""
 
     url: str = dataclasses.field(repr=False)
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     proxy: str | None = dataclasses.field(default=None, repr=False)
-    """URL of the proxy. None: the proxy in the controller's environment; empty: no proxy."""
+    """URL of the proxy, None for the proxy in the controller's environment, or an empty string for no proxy."""
     no_proxy: tuple[str, ...] = ()
     """Hosts, domains and networks for which the proxy is not used."""
     ca: str = ""
-    """CA certificates in PEM, or the path of their file; empty: the certificates of REQUESTS_CA_BUNDLE or
-    CURL_CA_BUNDLE, or the certificates that the library requests trusts."""
+    """CA certificates in PEM, or the path of their file. Empty for the certificates in REQUESTS_CA_BUNDLE or
+    CURL_CA_BUNDLE, or else those that the library `requests` trusts."""
     verify: bool = True
     inside: frozenset[str] | None = None
-    """Hosts to allow in URLs from untrusted documents even if they are not public. None: allow all hosts."""
+    """Hosts to allow in URLs from untrusted documents even if they are not public, or None to allow all hosts."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Checksum:
-    """Expected content of a file."""
+    """The checksum that a file must have."""
 
     algorithm: t.Literal["SHA256", "SHA512"]
     digest: str
@@ -94,7 +94,7 @@ class Checksum:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Fetched:
-    """A downloaded file."""
+    """Checksum and size of a downloaded file."""
 
     sha256: str
     size: int
@@ -153,7 +153,7 @@ class Fetcher:
         Args:
             source: the source of the file.
             target: path of the file. An interrupted download stays there; wrong content is removed.
-            checksum: expected content; None: accept anything except an empty file and an HTML page.
+            checksum: expected checksum, or None to accept anything except an empty file and an HTML page.
 
         Raises:
             FetchError: the download failed, or the content is wrong.
@@ -236,7 +236,7 @@ class Fetcher:
         return Fetched(sha256=sums["SHA256"].hexdigest(), size=size)
 
     def _with_retries(self, attempt: t.Callable[[], _T]) -> _T:
-        """Retry after temporary failures.
+        """Make an attempt, and repeat it after temporary failures.
 
         urllib3 itself would repeat a request, but not resume a download in the middle of its body. So this loop takes
         only the policy (Retry) from urllib3.
@@ -257,7 +257,7 @@ class Fetcher:
 
     @contextlib.contextmanager
     def _ask(self, source: FetchSource, headers: t.Mapping[str, str]) -> t.Iterator[requests.Response]:
-        """Send one request and follow redirects; only the first server gets the source's headers."""
+        """Send a request, and follow redirects. Servers of other origins do not get the source's headers."""
         url, own = source.url, dict(source.headers)
         with requests.Session() as session:
             session.trust_env = source.proxy is None
@@ -308,7 +308,7 @@ class Fetcher:
             raise _problem(source.url, error) from None
 
     def _blocks(self, source: FetchSource, answer: requests.Response, size: int) -> t.Iterator[bytes]:
-        """Yield the complete body without decompressing it."""
+        """Yield the blocks of a response's complete body, without decompressing it."""
         length = answer.headers.get("Content-Length", "")
         left = int(length) if length.isdecimal() else None
         try:
@@ -324,14 +324,14 @@ class Fetcher:
 
 
 class _Authorities:
-    """CA certificates as files, because the library requests accepts only paths."""
+    """CA certificates as files, because the library `requests` accepts only paths."""
 
     def __init__(self) -> None:
         self._files: dict[str, t.IO[bytes]] = {}
         self._lock = threading.Lock()
 
     def of(self, source: FetchSource) -> bool | str:
-        """Return the value of requests' option `verify`: a path of CA certificates, True for the default, or False."""
+        """Return the value for the option `verify` of `requests`: the path of CA certificates, or whether to verify."""
         if not source.verify:
             return False
         if "-----BEGIN" not in source.ca:
@@ -379,7 +379,7 @@ def _starts_at(header: str | None, offset: int) -> bool:
 
 
 def _problem(url: str, error: Exception) -> Exception:
-    """Return our exception for an error of requests or urllib3, whose own message may contain secrets from the URL."""
+    """Return an exception without secrets for an error of `requests` or urllib3, whose message may contain secrets."""
     text = str(error)
     if match := re.search(r"certificate verify failed: ([^(\[\]\"']+)", text):
         return FetchError(url, f"its certificate is not accepted: {match[1].strip()}")

@@ -24,7 +24,10 @@ _OLDER = (
 
 
 def state_file() -> pathlib.Path:
-    """Return the file that records which bundles this controller has used (XDG Base Directory Specification)."""
+    """Return the path of the file that records which bundles this controller has used.
+
+    The path follows the XDG Base Directory Specification.
+    """
     base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return pathlib.Path(base).expanduser() / "winkube" / "bundles.json"
 
@@ -37,9 +40,9 @@ def check(
     Args:
         bundle: a verified bundle.
         public: the bundle's public key, or the path of the key's file.
-        max_age: maximum number of days since the bundle was signed; 0: no maximum.
+        max_age: maximum number of days since the bundle was signed, or 0 for no maximum.
         allow_older: whether to accept a bundle that is older than the last one, and to record it as the newest one.
-        state: file of the recorded bundles.
+        state: path of the file that records the used bundles.
         now: the current time.
 
     Returns:
@@ -76,7 +79,7 @@ def check(
 
 
 def _name(bundle: Bundle, public: str) -> str:
-    """Return the identity of a bundle: its key and its folder, because one key may sign several bundles."""
+    """Return a hash that identifies a bundle by its key and its folder, because one key may sign several bundles."""
     key = keys.public_pem(keys.public_key(public))
     return hashlib.sha256(key + b"\0" + str(bundle.directory).encode()).hexdigest()
 

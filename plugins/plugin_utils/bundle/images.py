@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Container images in a bundle: which entries of an index match a Windows build, and what an archive contains (no I/O).
+"""Parse the manifests of container images, and determine what an image's archive in a bundle contains (no I/O).
 
-Formats: github.com/opencontainers/image-spec (image-layout.md, image-index.md).
+Source: github.com/opencontainers/image-spec (image-layout.md, image-index.md).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Descriptor:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """The container image for one platform."""
+    """The manifest of a container image for one platform."""
 
     own: Descriptor
     config: Descriptor
@@ -64,7 +64,7 @@ class Manifest:
 
     @property
     def parts(self) -> tuple[Descriptor, ...]:
-        """The configuration and the layers: every blob that the manifest names."""
+        """Every blob that the manifest names: the configuration and the layers."""
         return (self.config, *self.layers)
 
 
@@ -120,7 +120,7 @@ def descriptor(value: object, what: str) -> Descriptor:
 
 
 def manifest(own: Descriptor, value: t.Mapping[str, t.Any], what: str) -> Manifest:
-    """Parse the manifest of one platform.
+    """Parse the manifest of an image for one platform.
 
     Raises:
         BundleError: the value is not a manifest.
@@ -136,7 +136,7 @@ def manifest(own: Descriptor, value: t.Mapping[str, t.Any], what: str) -> Manife
 
 
 def fits(platform: t.Mapping[str, t.Any], windows: str) -> bool:
-    """Return whether a version of Windows Server can run images of a platform.
+    """Return whether a version of Windows Server can run images for a platform.
 
     Args:
         platform: a mapping with `os`, and optionally `architecture` (default amd64) and `os.version`.
@@ -158,10 +158,10 @@ def build_of(platform: t.Mapping[str, t.Any]) -> int | None:
 
 
 def supported_entries(entries: t.Sequence[Descriptor], windows: str) -> list[Descriptor]:
-    """Return the entries of an index that containerd accepts on a version of Windows Server, the best match first.
+    """Return the entries of an image index that containerd accepts on a version of Windows Server, best match first.
 
     An archive needs all of these entries: `ctr images import` reads every entry that its platform matches, and fails if
-    one is not in the archive (containerd/containerd#12908, #11344); entries of other platforms may be missing
+    one is not in the archive (containerd/containerd#12908, #11344). Entries of other platforms may be missing
     (containerd/containerd#9554). So the index and its digest can stay unchanged.
     """
 
@@ -179,7 +179,7 @@ def layout_files(name: str, top: Descriptor, best: Manifest) -> dict[str, bytes]
     store reads manifest.json, whose layers may be compressed (moby/moby image/tarexport/load.go).
 
     Args:
-        name: the full reference.
+        name: the full reference of the image.
         top: the index or manifest that the reference names.
         best: the manifest that matches the version of Windows Server best.
     """
@@ -210,10 +210,10 @@ def blob_path(digest: str) -> str:
 
 
 def archive_path(name: str, parts: t.Iterable[str]) -> str:
-    """Return the path of an image's archive in a bundle; its name depends on the content.
+    """Return the path of an image's archive in a bundle. The archive's name depends on its content.
 
     Args:
-        name: the full reference.
+        name: the full reference of the image.
         parts: digests of the content.
     """
     ref = reference(name)

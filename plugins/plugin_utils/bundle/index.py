@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The index of a bundle: its files, their origins and checksums (no I/O).
+"""Read and write the index of a bundle, which lists the bundle's files with their origins and checksums (no I/O).
 
 A bundle is a folder in the layout of a mirror (`HOST/PATH` of each file's URL) with `images/`, `patches/`, the index
 and its signature.
@@ -22,7 +22,7 @@ from ..values.shown import shown
 INDEX = "index.json"
 SIGNATURE = "index.json.sig"
 WORK = ".work"
-"""Folder of unfinished files; nothing in it is served."""
+"""Folder of unfinished downloads. Nodes cannot get files from this folder."""
 FORMAT = 1
 _RESERVED = (INDEX, SIGNATURE, WORK)
 _LONGEST = 1024
@@ -33,12 +33,12 @@ https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
 
 
 class BundleError(Exception):
-    """A bundle cannot be built or used; the message states why."""
+    """A bundle cannot be built or used. The message states why."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IndexEntry:
-    """An index entry: one file of a bundle."""
+    """An entry of a bundle's index, which describes one file of the bundle."""
 
     path: str
     """Path below the bundle's folder, with forward slashes."""
@@ -47,29 +47,29 @@ class IndexEntry:
     name: str
     version: str
     source: str
-    """The file's origin: its URL without user, query and fragment, the path of a copied file, or an image's
-    reference."""
+    """Where the file comes from: a URL without user, query and fragment, the path of a copied file, or the reference of
+    a container image."""
     sha256: str
     size: int
     time: str
     """Start of the run that downloaded or copied the file (UTC, ISO 8601)."""
     windows: tuple[str, ...] = ()
-    """Versions of Windows Server that use the file; empty: all."""
+    """Versions of Windows Server that use the file. Empty if all versions use it."""
     digest: str = ""
-    """For container images: the digest of the index or manifest that the reference named."""
+    """For container images, the digest of the image index or manifest that the reference named."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IndexStamp:
-    """The version of an index. A controller that has used an index rejects older ones of the same bundle by default."""
+    """The version of a bundle's index. By default, a controller rejects indexes older than the last one it used."""
 
     serial: int = 0
-    """Number of the index, which grows with each signature; 0: the index has no number."""
+    """Number of the index, which grows with each signature, or 0 if the index has no number."""
     made: str = ""
     """Time of the signature (UTC, ISO 8601)."""
 
     def after(self, now: datetime.datetime) -> IndexStamp:
-        """Return the stamp of the next index.
+        """Return the stamp (serial and time) of the next index.
 
         The serial is at least the current time in seconds. So if a bundle is lost and built again with the same key,
         the new bundle gets a higher serial.
@@ -84,7 +84,7 @@ class IndexStamp:
 
 
 def path_problem(path: str) -> str:
-    """Return why a bundle cannot contain a file with this path, or an empty string if it can."""
+    """Return why a bundle cannot contain a file with a given path, or an empty string if it can."""
     if not path or len(path) > _LONGEST:
         return "it is empty or too long"
     if not path.isprintable() or any(letter in path for letter in '\\"<>|?*'):
@@ -104,7 +104,7 @@ def path_problem(path: str) -> str:
 
 
 def mirror_path(url: str) -> str:
-    """Return the path of a URL's file in a bundle: the host first, without user, query and fragment.
+    """Return the path that the file at a URL has in a bundle: the URL's host and path, without user and query.
 
     >>> mirror_path("https://dl.k8s.io/v1.37.1/a.tar.gz?sig=secret")
     'dl.k8s.io/v1.37.1/a.tar.gz'
@@ -144,7 +144,7 @@ def file_name(path: str) -> str:
 
 
 def dump(entries: t.Iterable[IndexEntry], stamp: IndexStamp | None = None) -> bytes:
-    """Return the index as bytes, which do not depend on the order of the entries."""
+    """Return the content of an index file with the given entries. The order of the entries does not matter."""
     files = []
     for entry in sorted(entries, key=lambda entry: entry.path):
         fields = dataclasses.asdict(entry)
@@ -179,7 +179,7 @@ def load(data: bytes) -> dict[str, IndexEntry]:
 
 
 def load_stamp(data: bytes) -> IndexStamp:
-    """Parse the stamp of an index.
+    """Return the serial and the time of the signature in an index.
 
     Raises:
         BundleError: the stamp is malformed.
@@ -187,7 +187,7 @@ def load_stamp(data: bytes) -> IndexStamp:
     document = _document(data)
     serial, made = document.get("serial", 0), document.get("made", "")
     if not _is_size(serial) or not _is_text(made):
-        raise BundleError(f"expected a number as serial and a string as made, got {shown(serial)} and {shown(made)}")
+        raise BundleError(f"serial, made: expected a number and a string, got {shown(serial)} and {shown(made)}")
     stamp = IndexStamp(serial=serial, made=made)
     try:
         stamp.age(datetime.datetime.now(datetime.UTC))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The key pair that signs a bundle's index: Ed25519, in PEM (private PKCS#8, public SubjectPublicKeyInfo).
+"""Create, read and use the Ed25519 key pair that signs a bundle's index (PEM, with PKCS#8 or SubjectPublicKeyInfo).
 
 `cryptography` is a requirement of ansible-core itself.
 """
@@ -39,7 +39,7 @@ def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, boo
 
     Args:
         path: path of the key on the controller.
-        passphrase: passphrase of the key, which also encrypts a new key; empty: the key is not encrypted.
+        passphrase: passphrase of the key, which also encrypts a new key, or empty if the key is not encrypted.
 
     Returns:
         The key, and whether it was created.
@@ -85,12 +85,12 @@ def _make(where: pathlib.Path, passphrase: str) -> Ed25519PrivateKey:
 
 
 def public_pem(key: Ed25519PublicKey) -> bytes:
-    """Return a public key as the content of a file."""
+    """Return a public key in PEM, as the content of a file."""
     return key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
 def public_key(given: str) -> Ed25519PublicKey:
-    """Return the key that verifies signatures.
+    """Return the public key that verifies the signature of a bundle's index.
 
     Args:
         given: the key in PEM, or the path of its file.
@@ -113,12 +113,12 @@ def public_key(given: str) -> Ed25519PublicKey:
 
 
 def sign(key: Ed25519PrivateKey, data: bytes) -> bytes:
-    """Return the signature of an index as the content of its file: base64, one line."""
+    """Return the signature of an index as the content of a file, in base64 on one line."""
     return base64.b64encode(key.sign(data)) + b"\n"
 
 
 def is_signed(key: Ed25519PublicKey, data: bytes, signature: bytes) -> bool:
-    """Return whether a signature of an index was made with this key."""
+    """Return whether a signature of an index belongs to a public key."""
     try:
         key.verify(base64.b64decode(signature.strip(), validate=True), data)
     except (InvalidSignature, binascii.Error, ValueError):
