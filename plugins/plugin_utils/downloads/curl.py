@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Download with Windows' curl.exe. Standard input provides URL, proxy and headers, so that no process list shows them.
+"""Build the calls with which a node downloads files with Windows' curl.exe.
 
-Windows Server 2019 may have curl 7.55 (2017), so a newer option is used only if the version is known to have it:
-https://curl.se/docs/manpage.html ("Added in").
+curl reads the URL, proxy and headers from standard input, so that no process list shows them. Windows Server 2019 may
+have curl 7.55 (2017), so newer options are used only if curl's version is known to support them.
+Source: https://curl.se/docs/manpage.html ("Added in").
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from ..wire.messages import Call, CallResult
 
 SCHEMES = ("http", "https", "file")
 PARALLEL = 8
-"""Default number of parallel downloads."""
+"""Default number of parallel downloads on a node."""
 VERSION_CALL = query("curl", "curl.exe", arguments=("--version",), output_limit=2000)
-"""The call that prints curl's version in the first line. The node returns only the end of an output that exceeds the
-limit, so the limit is high. All resources share one call."""
+"""The call that prints curl's version in its first line. All resources share this call. Its output limit is high,
+because the node returns only the end of a longer output."""
 _BETWEEN = 1
-"""Seconds between two attempts of a call."""
+"""Pause in seconds between two attempts of a download."""
 _REPLACED = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _RATE = re.compile(r"[1-9][0-9]{0,12}[kKmMgG]?")
 
@@ -40,7 +41,7 @@ class DownloadRoute:
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     ignore_revocation: bool = False
     limit_rate: str | None = None
-    """Maximum bytes per second, such as `500K`."""
+    """Maximum number of bytes per second in curl's notation, such as `500K`."""
 
     @property
     def secret(self) -> bool:
@@ -49,7 +50,7 @@ class DownloadRoute:
 
     @property
     def only_credentials(self) -> bool:
-        """Whether all headers are Authorization or Cookie, which newer versions of curl do not send to other hosts."""
+        """Whether Authorization and Cookie are the only headers. Newer versions of curl do not send them to other hosts."""
         return {name.strip().lower() for name in self.headers} <= {"authorization", "cookie"}
 
     def follows(self, version: Version = ()) -> bool:
