@@ -55,8 +55,8 @@ class Download:
     """Whether the file has a checksum. If it has none, the first bytes of a file with a known extension must fit the
     extension, and an archive must be complete."""
     manifest: t.Mapping[str, Json] | None = None
-    """The manifest to write next to the file, or None for no manifest. The redacted URL from which the file was downloaded
-    is added to it as `source`."""
+    """The manifest to write next to the file, or None for no manifest. The redacted URL of the source that delivered
+    the file is added to it as `source`."""
     timeout: float = 3600.0
     parallel: int | None = None
     secret: bool = False
