@@ -166,7 +166,7 @@ class RegistryClient:
         return Descriptor(digest=digest, size=len(data), media_type=kind), described
 
     def _own_platform(self, ref: ImageReference, one: Manifest, name: str) -> Manifest:
-        """Return a manifest with the platform from its image configuration, because no index names its platform."""
+        """Return a manifest that is not part of an index, with the platform from its image configuration."""
         data, dummy = self._first(ref, "blobs", one.config.digest, self._fetcher.document)
         if (digest := images.digest_of(data)) != one.config.digest:
             raise BundleError(
@@ -315,7 +315,7 @@ def _authorities(host: str, given: t.Any) -> str:
     """Return all CA certificates as a single PEM string.
 
     Raises:
-        BundleError: an entry is not in PEM, but for example a path on the node.
+        BundleError: an entry is not in PEM. For example, it may be a path on the node.
     """
     texts = [str(text) for text in ([given] if isinstance(given, str) else given or []) if text]
     for text in texts:

@@ -206,7 +206,7 @@ def bind_address(addresses: t.Iterable[str], own: bool) -> str:
 
     Args:
         addresses: the addresses at which nodes reach the controller.
-        own: whether the addresses belong to this machine. An address that a user has set may be behind NAT.
+        own: whether the addresses belong to this machine. An address that a user has set may be that of a NAT gateway.
     """
     different = set(addresses)
     if own and len(different) == 1:

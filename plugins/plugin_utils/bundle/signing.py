@@ -53,7 +53,7 @@ def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[I
 
 
 def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> dict[str, IndexEntry]:
-    """Return the entries that an earlier run signed last, even if it was killed before both files were in place.
+    """Return the entries of the index that was signed last, even if the run was killed before the files were in place.
 
     Args:
         directory: the bundle's folder.

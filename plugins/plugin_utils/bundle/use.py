@@ -25,7 +25,7 @@ def file_url(folder: str) -> str:
 def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
     """Return an entry of `artifact_sites` for the bundle.
 
-    Nodes reach the bundle without a proxy. It also contains the files from the URLs that users have set.
+    Nodes reach the bundle without a proxy. The bundle also contains the files from the URLs that users have set.
 
     Args:
         url: URL of the bundle for the node.

@@ -3,8 +3,8 @@
 """Build the objects that run CSI drivers on Windows nodes, as HostProcess DaemonSets.
 
 Since 2025, all drivers of this module run as HostProcess containers by default and need no csi-proxy. The objects have
-the names of the upstream manifests, so a driver that is already installed is not installed twice.
-The controllers of the drivers are not built here: they run on Linux nodes and come with the upstream manifests.
+the names of the upstream manifests, so a driver that is already installed is not installed twice. The
+controllers of the drivers are not built here: they run on Linux nodes and come with the upstream manifests.
 Sources: kubernetes-csi/csi-driver-smb#904 and kubernetes-sigs/azuredisk-csi-driver, deploy/install-driver.sh.
 """
 

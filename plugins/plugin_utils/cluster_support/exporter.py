@@ -54,7 +54,7 @@ def exporter(settings: SupportSettings) -> list[KubernetesObject]:
 
 
 def _open(image: str, port: int) -> KubernetesObject:
-    """Return the init container that opens the port in the node's firewall, and replaces an older rule."""
+    """Return the init container that opens windows_exporter's port in the firewall. It replaces an older rule."""
     rule = f"netsh.exe advfirewall firewall delete rule name={_RULE}"
     added = f"netsh.exe advfirewall firewall add rule name={_RULE} dir=in action=allow protocol=TCP localport={port}"
     # The first command fails if there is no such rule.
@@ -73,7 +73,7 @@ def alert_groups() -> tuple[t.Mapping[str, t.Any], ...]:
 
 
 def prometheus(settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the PodMonitor and the PrometheusRule, which give the Prometheus operator the metrics and the alerts.
+    """Return the PodMonitor for windows_exporter's metrics, and the PrometheusRule with the alerting rules.
 
     Args:
         settings: settings of the role cluster_support.

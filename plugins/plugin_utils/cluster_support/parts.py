@@ -21,8 +21,8 @@ _RBAC = "rbac.authorization.k8s.io"
 def host_process(containers: t.Sequence[KubernetesObject], **more: t.Any) -> KubernetesObject:
     """Return the specification of a HostProcess pod that runs on Windows nodes.
 
-    Labels exclude nodes with Docker, which cannot run HostProcess containers, and nodes whose network runs as services
-    (`manifests.node_affinity`).
+    The pod does not run on nodes with Docker, which cannot run HostProcess containers, or on nodes whose network runs
+    as services. Both kinds of nodes have a label that excludes them (`manifests.node_affinity`).
 
     Args:
         containers: the pod's containers.

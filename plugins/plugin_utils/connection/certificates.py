@@ -33,7 +33,7 @@ class CertificateError(Exception):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """A certificate in the machine's personal store."""
+    """A certificate in a Windows machine's personal certificate store."""
 
     thumbprint: str
     x509: x509.Certificate

@@ -75,7 +75,7 @@ def insecure(settings: ConnectionSettings) -> str | None:
         settings: the host's connection settings.
 
     Returns:
-        A sentence that says how and what to set, or None if the connection is protected or is neither psrp nor winrm.
+        A sentence that names the risk and what to set, or None if the connection is protected or not psrp or winrm.
     """
     if settings.plugin not in LIBRARIES:
         return None
@@ -109,7 +109,7 @@ _VARIABLES = {
 
 
 def _means(settings: ConnectionSettings) -> str:
-    """Describe the authentication methods, and the message encryption if it is set."""
+    """Describe the authentication methods, and the message encryption unless it is `auto`."""
     text = f"{' or '.join(settings.auth)} authentication"
     return text if settings.encryption == "auto" else f"{text} and message encryption {settings.encryption}"
 

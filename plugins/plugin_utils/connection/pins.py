@@ -35,7 +35,7 @@ def read_pins(path: pathlib.Path) -> list[x509.Certificate]:
 def update_pins(
     path: pathlib.Path, *, add: t.Iterable[x509.Certificate] = (), remove: t.Iterable[x509.Certificate] = ()
 ) -> bool:
-    """Add certificates to a file and remove certificates from it, atomically.
+    """Add certificates to a PEM file, and remove certificates from it, in one atomic update.
 
     Several hosts may share a file, and Ansible works on many hosts at the same time, so writers use a lock.
 

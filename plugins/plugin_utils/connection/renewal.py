@@ -4,8 +4,8 @@
 
 The steps are: create the new certificate, pin it (add it to the controller's file of trusted certificates) in addition
 to the old one, assign it to the listener, check that the controller trusts it, delete the old one on the node, and
-unpin the old one. A run that is interrupted after the second
-step leaves both certificates pinned. The next run continues with the new certificate, if it was created.
+unpin the old one. A run that is interrupted after the second step leaves both certificates pinned. The next run
+continues with the new certificate, if it was created.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Renewal:
     """The outcome of a renewal."""
 
     certificate: Certificate
-    """The certificate in use."""
+    """The certificate that the listener uses after the renewal."""
     renewed: bool = False
     pinned: bool = False
     """Whether the controller's file of trusted certificates changed."""
@@ -137,7 +137,7 @@ class Renewer:
         """Check that the controller trusts the new certificate.
 
         Returns:
-            A warning if the controller cannot connect to the listener, else nothing.
+            A warning if the controller cannot connect to the listener, or an empty tuple if it trusts the certificate.
 
         Raises:
             CertificateError: the controller does not trust the certificate. The listener uses the old one again.

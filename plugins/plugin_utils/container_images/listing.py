@@ -149,7 +149,8 @@ def results(
         before: the first observation of the store.
         after: the last observation of the store.
         outcome: outcome of the convergence.
-        version: the node's version of Windows Server. Images for other versions are left out. None: unknown.
+        version: the node's version of Windows Server, or None if unknown. Images that are only for other versions are
+            left out.
 
     Returns:
         Mappings with `reference`, `status`, `digest`, `size` and `msg`.

@@ -21,7 +21,7 @@ _LONGEST = 600
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KnownCause:
-    """A known reason why a node is not Ready, why its pods fail, or why either may happen."""
+    """A known reason why a node is not Ready, why its pods fail, or why it is at risk."""
 
     title: str
     effect: Effect

@@ -54,7 +54,7 @@ def hns_networks(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def stale_endpoints(node: Examination) -> t.Iterator[FoundCause]:
-    """Check for HNS endpoints of pods that no longer exist. They must be stale in all observations."""
+    """Check for HNS endpoints of pods that no longer exist. Only endpoints that are stale in all observations count."""
     observations = node.first.hns.observations
     stale = [
         {one.id for one in snapshot.objects.endpoints if snapshot.owners.endpoints[one.id].state == "stale"}

@@ -80,8 +80,8 @@ def state_of(view: ClusterView, name: str) -> dict[str, str]:
         name: the node's name.
 
     Returns:
-        `status` is Ready, NotReady, Unknown, `not in the cluster`, or `not asked` if the cluster was not queried or did
-        not respond. `status_detail` is the reason.
+        `status` is Ready, NotReady, Unknown, `not in the cluster`, or `not asked` if the cluster was not queried or the
+        query failed. `status_detail` is the reason.
     """
     if not view.known:
         return {"status": "not asked", "status_detail": view.problem}

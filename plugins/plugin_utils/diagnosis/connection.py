@@ -29,7 +29,8 @@ class ApiConnection:
     asked: bool = False
     """Whether connections were attempted. The other fields are valid only then."""
     resolution_problem: str = ""
-    """Why the API server's name cannot be resolved, or an empty string if it was resolved or is an address."""
+    """Why the API server's name cannot be resolved, or an empty string if it was resolved or the URL contains an IP
+    address."""
     direct_problem: str = ""
     """Why a direct connection failed, or an empty string if the API server responded."""
     proxy: str = ""
@@ -64,7 +65,7 @@ def calls(kubeconfig: KubeletKubeconfig, environment: t.Mapping[str, str]) -> tu
 def read(
     seen: t.Mapping[str, CallResult], kubeconfig: KubeletKubeconfig, environment: t.Mapping[str, str]
 ) -> ApiConnection:
-    """Return the results of a node's attempts to connect, from the results of the calls from `calls`.
+    """Return the outcome of a node's attempts to connect, from the results of the calls that `calls` returned.
 
     Args:
         seen: results of the calls, by ID.

@@ -107,7 +107,10 @@ class KubeletFacts:
 
     @property
     def awaited_file(self) -> str:
-        """The missing file for which the launcher script waits before it starts the kubelet, or an empty string."""
+        """The missing file for which the launcher script waits before it starts the kubelet.
+
+        This is an empty string if the script does not wait.
+        """
         if not self.command.by_launcher:
             return ""
         if not self.joined and not self.interrupted_join:
@@ -163,7 +166,7 @@ def calls() -> tuple[Call, ...]:
 
 
 def read(seen: t.Mapping[str, CallResult], command: KubeletCommand) -> KubeletFacts:
-    """Return the state of the kubelet from the results of the calls from `calls`.
+    """Return the state of the kubelet from the results of the calls that `calls` returned.
 
     Args:
         seen: results of the calls, by ID.

@@ -89,7 +89,7 @@ def calls() -> tuple[Call, ...]:
 
 
 def read(seen: t.Mapping[str, CallResult]) -> MachineFacts:
-    """Return the state of the machine from the results of the calls from `calls`."""
+    """Return the state of the machine from the results of the calls that `calls` returned."""
     entries = zip(_registry_values(), seen["registry"].output, strict=False)
     registry = {key: item.get("value") for key, item in entries if isinstance(item, dict)}
     statuses = {str(item["Name"]).lower(): str(item["Status"]) for item in seen["services"].output}

@@ -126,7 +126,7 @@ def calls(crictl: str, ctr: str) -> tuple[Call, ...]:
 
 
 def read(seen: t.Mapping[str, CallResult]) -> RuntimeFacts:
-    """Return the state of the container runtime from the results of the calls from `calls`."""
+    """Return the state of the container runtime from the results of the calls that `calls` returned."""
     states: dict[str, RuntimeState] = {}
     problems: dict[str, str] = {}
     for name, endpoint in _INFO.items():

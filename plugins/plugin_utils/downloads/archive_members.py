@@ -16,7 +16,7 @@ from ..wire.scopes import Scope
 FORMATS = (".zip", ".tar.gz", ".tgz", ".tar")
 _OUTSIDE = ("*../*", "/*", "?:*", r"*..\\*")
 INSIDE = Scope("inside-")
-"""The default scope (prefix) of the IDs of the calls from `calls`."""
+"""The default scope (ID prefix) of the calls that `calls` returns."""
 
 
 def calls(path: str, scope: Scope = INSIDE) -> tuple[Call, ...]:
@@ -26,7 +26,7 @@ def calls(path: str, scope: Scope = INSIDE) -> tuple[Call, ...]:
 
     Args:
         path: Windows path of the archive.
-        scope: the scope (prefix) of the IDs of the calls.
+        scope: the scope (ID prefix) of the calls.
     """
     return tuple(
         query(

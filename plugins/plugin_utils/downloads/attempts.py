@@ -125,7 +125,7 @@ class _DownloadSize(SizeProbe):
 def space(download: Download, present: int) -> SpaceRequirement:
     """Return the disk space that a download needs.
 
-    The first source is asked for the size of the file, and the second one only if the first request fails.
+    The node asks the first source for the size of the file, and the second source only if the first request fails.
 
     Args:
         download: the requested download.
@@ -272,7 +272,7 @@ def explain(download: Download, results: t.Mapping[str, CallResult]) -> str:
 
     Args:
         download: the requested download.
-        results: results of `calls`, by id.
+        results: results of the calls that `calls` yields, by ID.
     """
     reasons = [
         f"{redact_url(source.url)}: {why}"
@@ -287,7 +287,7 @@ def downloaded(download: Download, results: t.Mapping[str, CallResult]) -> dict[
 
     Args:
         download: the requested download.
-        results: results of `calls`, by id.
+        results: results of the calls that `calls` yields, by ID.
     """
     for label, source in _labelled(download, results):
         verify = results.get(VERIFY.id(label))

@@ -12,7 +12,7 @@ _LENGTHS = {"SHA256": 64, "SHA512": 128}
 
 
 def checksum_in(content: str, name: str, algorithm: str) -> str | None:
-    r"""Return the hash of a file from the content of a checksum file in lower case, or None if it contains none.
+    r"""Return a file's hash in lower case from the content of a checksum file, or None if it contains none.
 
     The content is either a single hash, or lines of the form `HASH  NAME` (`*NAME` for binary files). The first line
     with the requested name is used. Only the part of a name after its last `/` or `\` matters. Case does not matter, as

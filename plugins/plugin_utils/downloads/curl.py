@@ -187,7 +187,7 @@ def ask(call_id: str, url: str, route: DownloadRoute, *, version: Version = ()) 
     """Return the call that reads a file's size and ETag by requesting its first byte, which all servers allow.
 
     The call's output contains response headers. They may contain signed URLs of redirects, so the call must be part of
-    a private batch.
+    a private batch, whose output is not shown.
     """
     options: list[tuple[str, str | None]] = [
         ("url", url),

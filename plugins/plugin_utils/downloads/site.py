@@ -12,7 +12,7 @@ from .curl import DownloadRoute
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Site:
-    """An additional source, used before `urls`."""
+    """An additional source of an artifact, which is tried before the artifact's `urls`."""
 
     url: str = dataclasses.field(metadata={"help": "URL of the file at this source.", "secret": True})
     checksum_url: str | None = dataclasses.field(

@@ -37,7 +37,7 @@ class Answers:
         return observed, scope(position).results(self.applied)
 
     def to_first(self, calls: t.Sequence[Call]) -> dict[str, CallResult]:
-        """Return the results that the first observation has for the same commands as `calls`, by the IDs of `calls`.
+        """Return the first observation's results of the commands that `calls` run, by the IDs of `calls`.
 
         Any resource may have run the same command under any ID. Calls are compared only by command and arguments, so
         they must run programs.

@@ -45,7 +45,7 @@ def answered(resource: Resource, seen: Results, call: str) -> CallResult:
 
 
 def objects(resource: Resource, seen: Results, call: str) -> tuple[t.Mapping[str, t.Any], ...]:
-    """Return the objects that an observing call returned, which must succeed.
+    """Return the objects that an observing call returned. The call must succeed.
 
     Raises:
         ObservationError: the call failed or did not run.
@@ -54,7 +54,7 @@ def objects(resource: Resource, seen: Results, call: str) -> tuple[t.Mapping[str
 
 
 def only(resource: Resource, seen: Results, call: str) -> t.Mapping[str, t.Any]:
-    """Return the first object that an observing call returned, which must succeed and return an object.
+    """Return the first object that an observing call returned. The call must succeed and return at least one object.
 
     Raises:
         ObservationError: the call failed, did not run, or returned no object.
@@ -91,7 +91,7 @@ def update(
         before: the observed state, with the keys and notation of `after`. A missing key counts as None.
         after: the desired state.
         calls: the calls that make the change.
-        why: the reason for the change. None: a sentence that lists the differences.
+        why: the reason for the change. If None, it is a sentence that lists the differences.
         reboot: whether the node must reboot after the change. See `Change.reboot`.
     """
     differing = [key for key in after if before.get(key) != after[key]]
@@ -157,7 +157,7 @@ def _hidden(shown: dict[str, t.Any], instead: str) -> dict[str, t.Any]:
 
 
 def _without_users(value: t.Any, instead: str = BLANK) -> t.Any:
-    """Return the value without the users and passwords in URLs."""
+    """Return a value without the users and passwords in its URLs."""
     return each_text(value, lambda text: redact_users(text, instead))
 
 

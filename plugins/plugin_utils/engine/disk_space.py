@@ -3,8 +3,8 @@
 """Check that the planned changes fit on the node's volumes, before they are made.
 
 One batch reads the free space of the volumes and the sizes of downloads. `measure_calls` builds this batch from the
-plan, and `measured` reads its results. `EarlySizes` already reads free space and sizes during the
-observation. If its results are sufficient for the plan, the batch is skipped.
+plan, and `measured` reads its results. `EarlySizes` already reads free space and sizes during the observation. If its
+results are sufficient for the plan, the batch is skipped.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Measurement:
 
     @property
     def sizes(self) -> dict[str, int | None]:
-        """The number of bytes that each change needs, by the resource's title, or None if unknown.
+        """The number of bytes that each change needs (None if unknown), by the resource's title.
 
         For a change that needs space on several volumes, this is the number for one of them.
         """
@@ -95,10 +95,10 @@ class EarlySizes:
         """The calls that read the free space of volumes."""
         self._asked = {call.id: call for calls in (self.free_space, *self.by_resource.values()) for call in calls}
         self.results: dict[str, CallResult] = {}
-        """Results of these calls in the last observation, by call ID."""
+        """Results in the last observation of the calls that read free space and sizes, by call ID."""
 
     def observed(self, calls: t.Mapping[str, CallResult]) -> None:
-        """Record the results of these calls in an observation."""
+        """Record the results of the calls that read free space and sizes."""
         self.results = {name: result for name, result in calls.items() if name in self._asked}
 
     def knows(self, calls: t.Sequence[Call]) -> bool:
@@ -156,7 +156,7 @@ def _side_question(call: Call, secret: bool) -> Call:
 
 
 def measured(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult], limit: int | None = None) -> Measurement:
-    """Return the required and the free disk space from the results of the calls from `measure_calls`.
+    """Return the required and the free disk space from the results of the calls that `measure_calls` returned.
 
     Args:
         changes: the plan.
@@ -171,7 +171,7 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
 
     Args:
         changes: the plan.
-        calls: the results of the calls from `measure_calls`, by call ID.
+        calls: the results of the calls that `measure_calls` returned, by call ID.
     """
     needed: list[SpaceNeed] = []
     brought: dict[str, int] = {}
@@ -225,7 +225,7 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
     """Return the free bytes of each volume that could be read.
 
     Args:
-        calls: the results of the calls from `measure_calls`, by call ID.
+        calls: the results of the calls that `measure_calls` returned, by call ID.
         limit: size in bytes to assume for the system volume if it is larger. Machines that start from an image may have
             a smaller disk than the machine on which the image is built.
     """

@@ -25,7 +25,7 @@ from .service_restarts import restart_calls, restarts_of, started_before, starte
 BARRIER = Scope("reboot-needed.")
 """Scope (ID prefix) of the barriers: calls that stop a batch if a reboot is needed."""
 REBOOT_ORDER = Scope("reboot-order.")
-"""Scope (ID prefix) of the calls that request a reboot at the end of a batch. Calls before a barrier use inner scopes."""
+"""Scope (ID prefix) of the calls that request a reboot. Those before a barrier use an inner scope."""
 ENVELOPE = 20_000
 """Number of bytes reserved in a batch for calls that no resource has built, such as barriers and restarts."""
 

@@ -43,7 +43,7 @@ class _Connection:
     socket: socket.socket
     address: str
     until: float
-    """Deadline for receiving the next request's header section, as `time.monotonic`."""
+    """Deadline for receiving the next request's header section, as a value of `time.monotonic`."""
     shaken: bool
     """Whether the TLS handshake is complete."""
     head: bytearray = dataclasses.field(default_factory=bytearray)

@@ -12,7 +12,7 @@ _UNKNOWN = "?"
 
 
 def birth(pid: int) -> str:
-    """Return the start time of a process, or an empty string if unknown. It tells apart processes that reuse an ID."""
+    """Return the start time of a process, or an empty string if unknown. A later process may have the same ID."""
     return _status(pid)[1]
 
 
