@@ -23,7 +23,7 @@ from .verify import Bundle
 
 _PIECES = "pieces"
 _SPARE = 512 * 1024 * 1024
-"""Bytes that must stay free on the node."""
+"""Free disk space in bytes that must remain on the node after the upload."""
 
 
 def needed_entries(
@@ -37,7 +37,7 @@ def needed_entries(
         windows: the node's version of Windows Server.
 
     Returns:
-        The files that the bundle has for these resources, in order and without duplicates.
+        The bundle's files for these resources, in the order of the resources and without duplicates.
     """
     files: dict[str, IndexEntry] = {}
     for resource in resources:
@@ -81,7 +81,7 @@ class Push:
         """The uploaded files, as paths below the bundle's folder."""
 
     def run(self, entries: t.Sequence[IndexEntry]) -> None:
-        """Upload the missing files in pieces, which the node then joins.
+        """Upload the files that the node lacks in pieces, and join the pieces on the node.
 
         Raises:
             NodeError: the node lacks disk space, or could not store or join the files.

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read container images from registries: the OCI distribution API, with basic and token authentication.
+"""Read container images from registries through the OCI distribution API, with basic or token authentication.
 
-API: github.com/opencontainers/distribution-spec; tokens:
-distribution.github.io/distribution/spec/auth/token; `ns` for mirrors: containerd docs/hosts.md.
+Sources: github.com/opencontainers/distribution-spec for the API,
+distribution.github.io/distribution/spec/auth/token for tokens, and containerd's docs/hosts.md for the query parameter
+`ns` of mirrors.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ class RegistryEndpoint:
     password: str = dataclasses.field(default="", repr=False)
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     ca: str = ""
-    """CA certificates in PEM; empty: as in `FetchSource`."""
+    """CA certificates in PEM. If empty, the default of `FetchSource.ca` applies."""
     verify: bool = True
     override_path: bool = False
-    """Whether the path of the URL replaces `/v2`."""
+    """Whether to use the URL's path as it is, without appending `/v2`."""
     mirror: bool = False
 
 
@@ -51,9 +52,9 @@ class Image:
 
     top: Descriptor
     manifests: t.Mapping[str, tuple[Manifest, ...]]
-    """Manifests by version of Windows Server, the best match first; empty if no entry matches."""
+    """Manifests by Windows Server version. Each tuple has the best match first, and is empty if nothing matches."""
     documents: t.Mapping[str, bytes]
-    """The index and the manifests, by digest."""
+    """The bytes of the index (if there is one) and of the manifests, by digest."""
 
 
 class RegistryClient:
@@ -61,9 +62,9 @@ class RegistryClient:
 
     Args:
         fetcher: sends the requests.
-        endpoints: the endpoints, in the order of use.
-        proxy: as in `FetchSource`.
-        no_proxy: as in `FetchSource`.
+        endpoints: the endpoints, in the order in which to try them.
+        proxy: see `FetchSource.proxy`.
+        no_proxy: see `FetchSource.no_proxy`.
     """
 
     def __init__(
@@ -83,9 +84,9 @@ class RegistryClient:
         """Read the manifests of a container image.
 
         Args:
-            name: the full reference.
-            windows: versions of Windows Server.
-            digest: `sha256:…` to request instead of the name's tag, which may have moved.
+            name: the image's full reference.
+            windows: the versions of Windows Server for which to return manifests.
+            digest: a digest (`sha256:…`) to request instead of the tag, which may point to another image by now.
 
         Raises:
             BundleError: no endpoint has the image, or its manifests are malformed.
@@ -131,10 +132,11 @@ class RegistryClient:
             self._foreign(name, blob, target, checksum)
 
     def _foreign(self, name: str, blob: Descriptor, target: pathlib.Path, checksum: Checksum) -> None:
-        """Download a foreign layer from the URLs that its descriptor names (image-spec, descriptor.md).
+        """Download a foreign layer from the URLs in its descriptor.
 
         The author of the manifest chose these URLs. So they must not lead the controller into a private network, except
         to the registry's own hosts, and they must use HTTPS if all of the registry's endpoints do.
+        Source: descriptor.md in the OCI image specification.
         """
         problems = []
         own = frozenset(urllib.parse.urlsplit(endpoint.url).hostname or "" for endpoint in self._endpoints)
@@ -153,7 +155,7 @@ class RegistryClient:
     def _document(
         self, ref: ImageReference, version: str, name: str, documents: dict[str, bytes]
     ) -> tuple[Descriptor, dict[str, t.Any]]:
-        """Download a manifest or index, and return it with its descriptor."""
+        """Download a manifest or an index, and return its descriptor and its parsed content."""
         data, headers = self._first(ref, "manifests", version, self._fetcher.document)
         digest = images.digest_of(data)
         if version.startswith("sha256:") and digest != version:
@@ -164,7 +166,7 @@ class RegistryClient:
         return Descriptor(digest=digest, size=len(data), media_type=kind), described
 
     def _own_platform(self, ref: ImageReference, one: Manifest, name: str) -> Manifest:
-        """Return a manifest that is not part of an index, with the platform that its configuration names."""
+        """Return a manifest that is not part of an index, with the platform from its image configuration."""
         data, dummy = self._first(ref, "blobs", one.config.digest, self._fetcher.document)
         if (digest := images.digest_of(data)) != one.config.digest:
             raise BundleError(
@@ -177,7 +179,7 @@ class RegistryClient:
         return dataclasses.replace(one, own=dataclasses.replace(one.own, platform=platform))
 
     def _first(self, ref: ImageReference, kind: str, version: str, use: t.Callable[[FetchSource], t.Any]) -> t.Any:
-        """Return the result of the first endpoint that works."""
+        """Send a request to the endpoints in turn, and return the result of the first that succeeds."""
         problems = []
         for endpoint in self._endpoints:
             try:
@@ -231,7 +233,7 @@ class RegistryClient:
         """Return the Authorization header for a registry.
 
         Raises:
-            FetchError: the challenge cannot be used, the registry requires credentials that are missing, or the token
+            FetchError: the registry's challenge is not supported, required credentials are missing, or the token
                 server returned no token.
             BundleError: the token server did not return a JSON object.
         """
@@ -242,7 +244,7 @@ class RegistryClient:
         realm = parameters.get("realm", "")
         if endpoint.url.startswith("https://") and realm.startswith("http://"):
             raise FetchError(
-                asked.url, "it names a token server without HTTPS; credentials are sent only over HTTPS", 403
+                asked.url, "the registry names a token server without HTTPS, but credentials require HTTPS", 403
             )
         if scheme != "bearer" or not realm.startswith(("http://", "https://")):
             why = (
@@ -261,7 +263,7 @@ class RegistryClient:
         parsed = images.document(data, ref.host)
         token = parsed.get("token") or parsed.get("access_token")
         if not isinstance(token, str) or not token.isprintable():
-            raise FetchError(url, "it returned no token", 403)
+            raise FetchError(url, "the token server returned no token", 403)
         return f"Bearer {token}"
 
 
@@ -275,7 +277,7 @@ def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[RegistryEndp
             `override_path`. The entry `_default` is for hosts without an entry, as in containerd (docs/hosts.md).
 
     Raises:
-        BundleError: an entry cannot be used.
+        BundleError: an entry has an invalid URL or CA certificate.
     """
     own = registries[host] if host in registries else registries.get("_default")
     own = own or {}
@@ -313,7 +315,7 @@ def _authorities(host: str, given: t.Any) -> str:
     """Return all CA certificates as a single PEM string.
 
     Raises:
-        BundleError: an entry is a path, which refers to a file on the node.
+        BundleError: an entry is not in PEM. For example, it may be a path on the node.
     """
     texts = [str(text) for text in ([given] if isinstance(given, str) else given or []) if text]
     for text in texts:
@@ -350,7 +352,7 @@ def _with(source: FetchSource, authorization: str) -> FetchSource:
 
 
 def read_challenge(header: str) -> tuple[str, dict[str, str]]:
-    """Return the scheme of a WWW-Authenticate header in lower case, and its valid parameters by lower-case name."""
+    """Return the scheme (in lower case) and the parameters (by lower-case name) of a WWW-Authenticate header."""
     scheme, dummy, rest = header.strip().partition(" ")
     parameters = {}
     for name, quoted, plain in _PARAMETER.findall(rest):
@@ -359,5 +361,5 @@ def read_challenge(header: str) -> tuple[str, dict[str, str]]:
 
 
 def _unescaped(text: str) -> str:
-    """Return the text of a quoted string, in which a backslash escapes the next character."""
+    """Return the content of a quoted string without its escaping backslashes."""
     return re.sub(r"\\(.)", r"\1", text)

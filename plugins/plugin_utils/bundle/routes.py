@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find out whether a URL bypasses the proxy or points into a private network, and to which origin it belongs."""
+"""Find out whether a URL bypasses the proxy, whether it points into a private network, and what its origin is."""
 
 from __future__ import annotations
 

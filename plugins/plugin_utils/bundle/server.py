@@ -26,7 +26,7 @@ from .verify import Bundle
 
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); from serving import program; program.run()"
 _START = 30.0
-"""Time limit in seconds for the program to start listening."""
+"""How long to wait until the program listens, in seconds."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,36 +35,36 @@ class ServedBundle:
 
     port: int
     tokens: t.Mapping[str, str] = dataclasses.field(repr=False)
-    """Tokens by node."""
+    """The secret token in each node's URL, by name of the node."""
     scheme: str
     pid: int
     revoked: str
-    """Path of the list of revoked tokens. Only the user who started the server can write it."""
+    """Path of the file that lists revoked tokens. Only the user who started the server can write it."""
 
     def url(self, node: str, address: str) -> str:
         """Return the URL at which a node reaches the bundle.
 
         Args:
-            node: the node, whose token the URL contains.
+            node: name of the node. The URL contains its token.
             address: the address at which the node reaches this machine.
         """
         host = f"[{address}]" if ":" in address else address
         return f"{self.scheme}://{host}:{self.port}/{self.tokens[node]}"
 
     def revoke(self, nodes: t.Iterable[str]) -> None:
-        """Revoke the tokens of nodes. This takes effect within a second.
+        """Revoke the tokens of nodes. The server rejects the tokens within a second.
 
         Args:
-            nodes: the nodes whose tokens are revoked.
+            nodes: names of the nodes.
         """
         revoke(self.revoked, [self.tokens[node] for node in nodes])
 
 
 def revoke(path: str, tokens: t.Iterable[str]) -> None:
-    """Record revoked tokens.
+    """Revoke tokens by adding them to the file that the server watches.
 
     Args:
-        path: `ServedBundle.revoked`.
+        path: path of the file; see `ServedBundle.revoked`.
         tokens: the tokens to revoke.
     """
     with pathlib.Path(path).open("a", encoding="ascii") as file:
@@ -79,15 +79,15 @@ def token(url: str) -> str:
 def start(
     bundle: Bundle, *, nodes: t.Iterable[str], bind: str, port: int = 0, certificate: str = "", key: str = ""
 ) -> ServedBundle:
-    """Start a server for a bundle. It stops when Ansible ends, even if Ansible is killed.
+    """Start a server for a bundle. The server stops when Ansible ends, even if Ansible is killed.
 
     Args:
         bundle: a verified bundle.
-        nodes: names of the nodes that may download; each gets its own token.
+        nodes: names of the nodes that may download. Each node gets its own token.
         bind: address to listen on.
-        port: port to listen on; 0: any free port.
-        certificate: path of a certificate chain in PEM, for HTTPS; empty: HTTP.
-        key: path of the certificate's private key; empty: the key is in the certificate's file.
+        port: port to listen on, or 0 for any free port.
+        certificate: path of a certificate chain in PEM for HTTPS. If empty, the server uses HTTP.
+        key: path of the certificate's private key. If empty, the certificate's file must contain the key.
 
     Raises:
         BundleError: the bundle cannot be served with these options.
@@ -137,7 +137,7 @@ def stop(pid: int) -> None:
 
 
 def _play() -> int:
-    """Return the id of the ansible-playbook process. A task runs in this process or in a child process."""
+    """Return the process ID of ansible-playbook, which runs a task itself or in a child process."""
     parent = multiprocessing.parent_process()
     return parent.pid if parent is not None and parent.pid else os.getpid()
 
@@ -165,10 +165,10 @@ def _refused(why: str, bind: str, port: int, certificate: str) -> str:
 
 
 def address_of(host: str, hostvars: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
-    """Return the address of a host, or its name if it has no address.
+    """Return the address of a host, or a host name if no address is known.
 
-    A machine that replace_nodes.yml has not created yet has no address. The result is then the address of the machine
-    that it replaces, which is in the same network.
+    A machine that replace_nodes.yml has not created yet has no address. Return the address of the machine that it
+    replaces instead, which is in the same network.
 
     Args:
         host: name of the host.
@@ -206,7 +206,7 @@ def bind_address(addresses: t.Iterable[str], own: bool) -> str:
 
     Args:
         addresses: the addresses at which nodes reach the controller.
-        own: whether the addresses belong to this machine. An address that a user has set may be a translated one (NAT).
+        own: whether the addresses belong to this machine. An address that a user has set may be that of a NAT gateway.
     """
     different = set(addresses)
     if own and len(different) == 1:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Write and recover the index of a bundle and its signature, even if a run is killed at any moment.
+"""Write the index of a bundle and its signature, and recover them if a run was killed while it wrote them.
 
-Two files cannot be replaced in one step. So the index and the signature are first written to the working folder. Then
-the index is moved to its place, and then the signature. At all times, these four files include an index with its
-valid signature. Runs that use a bundle accept only the two final files (`verify.py`).
+Two files cannot be replaced in one step. So both files are first written to the working folder. Then the index is moved
+to its final place, and then the signature. At all times, the working folder and the final places together contain an
+index with its valid signature. Runs that use a bundle accept only the two files at their final places (`verify.py`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[I
 
 
 def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> dict[str, IndexEntry]:
-    """Return the entries that an earlier run signed last, even if it was killed before both files were in place.
+    """Return the entries of the index that was signed last, even if the run was killed before the files were in place.
 
     Args:
         directory: the bundle's folder.
@@ -61,10 +61,10 @@ def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> di
         settle: whether to move the index and its signature to their final places.
 
     Returns:
-        Entries by path; empty if there is no index.
+        The entries by path, or an empty dict if there is no index.
 
     Raises:
-        BundleError: no index is signed by this key, or the index cannot be used.
+        BundleError: no index has a valid signature by this key, or the index is malformed.
         OSError: a file cannot be read or moved.
     """
     final, parts = _pair(directory), _parts(directory)
@@ -96,7 +96,7 @@ def _parts(directory: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
 
 
 def _move(sources: tuple[pathlib.Path, pathlib.Path], final: tuple[pathlib.Path, pathlib.Path]) -> None:
-    """Move both files, the index first, because a signature without its index would be useless."""
+    """Move the index to its final place, and then its signature, which is useless without the index."""
     for source, target in zip(sources, final, strict=True):
         if source != target:
             source.replace(target)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The variables that make roles use a bundle (no I/O)."""
+"""Build the variables that make roles use a bundle, without any I/O."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..windows.node_paths import TRUSTED_FOLDER
 from .index import BundleError, IndexEntry, quoted
 
 PUSHED = f"{TRUSTED_FOLDER}\\bundle"
-"""Folder of uploaded files, in which only administrators can create or change files."""
+"""Folder on nodes for uploaded files. Only administrators can create or change files in it."""
 
 
 def file_url(folder: str) -> str:
-    r"""Return a folder of the node as a URL.
+    r"""Return the file URL of a folder on a node.
 
     >>> file_url("C:\Windows")
     'file:///C:/Windows'
@@ -23,11 +23,13 @@ def file_url(folder: str) -> str:
 
 
 def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
-    """Return the bundle as an entry of `artifact_sites` that also has the files of users' own URLs and needs no proxy.
+    """Return an entry of `artifact_sites` for the bundle.
+
+    Nodes reach the bundle without a proxy. The bundle also contains the files from the URLs that users have set.
 
     Args:
         url: URL of the bundle for the node.
-        entries: entries of the signed index, whose checksums verify every file.
+        entries: entries of the signed index. Nodes verify downloads by the checksums in them.
     """
     apart = ("checksum", "container-image", "patch")
     digests = {entry.path: entry.sha256 for entry in entries if entry.kind not in apart}
@@ -35,14 +37,14 @@ def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
 
 
 def _revocation(url: str) -> dict[str, bool]:
-    """Return `ignore_revocation` for an HTTPS URL: without internet access, Windows cannot get revocation lists."""
+    """Return `ignore_revocation` for an HTTPS URL, because Windows cannot get revocation lists when offline."""
     return {"ignore_revocation": True} if url.startswith("https:") else {}
 
 
 def images(entries: t.Iterable[IndexEntry], url: str) -> dict[str, list[dict[str, t.Any]]]:
-    """Return the archives of each container image: their URLs, Windows versions, checksums and sizes.
+    """Return the archives of the container images in a bundle, by image reference.
 
-    The keys are image references.
+    Each archive has its URL, Windows versions, SHA-256 and size.
 
     Args:
         entries: entries of the index.
@@ -63,7 +65,7 @@ def images(entries: t.Iterable[IndexEntry], url: str) -> dict[str, list[dict[str
 
 
 def patches(entries: t.Iterable[IndexEntry], base: str) -> dict[str, str]:
-    """Return the locations of patch files, by SHA-256.
+    """Return the locations of the patch files in a bundle, by SHA-256.
 
     Args:
         entries: entries of the index.
@@ -74,11 +76,11 @@ def patches(entries: t.Iterable[IndexEntry], base: str) -> dict[str, str]:
 
 
 def bundled_patches(entries: t.Sequence[t.Any], locations: t.Mapping[str, str]) -> list[t.Any]:
-    """Return the list of patches, with the locations of files that a bundle contains.
+    """Return a list of patches, with the bundle's locations for the patch files that it contains.
 
     Args:
         entries: entries of `windows_patches_private`.
-        locations: result of `patches`.
+        locations: locations of patch files by SHA-256, as returned by `patches`.
     """
     return [_bundled(entry, locations) if isinstance(entry, t.Mapping) else entry for entry in entries]
 
@@ -98,7 +100,7 @@ def windows_path(folder: str, entry: IndexEntry) -> str:
     """Return an uploaded file's path on the node.
 
     Raises:
-        BundleError: the path contains a colon, which no file name on Windows may have.
+        BundleError: the path contains a colon, which is not allowed in file names on Windows.
     """
     if ":" in entry.path:
         raise BundleError(

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Verify that a bundle has exactly the files of its signed index."""
+"""Verify that a bundle contains exactly the files that its signed index lists."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ _SHOWN = 5
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Bundle:
-    """A bundle with a valid signature and exactly the files of its index."""
+    """A bundle with a valid signature, which contains exactly the files that its index lists."""
 
     directory: pathlib.Path
     entries: t.Mapping[str, IndexEntry]
     """Index entries by path."""
     stamp: IndexStamp = dataclasses.field(default_factory=IndexStamp)
-    """The version of the index."""
+    """The serial number of the index and the time of its signature."""
 
     def file(self, path: str) -> pathlib.Path:
-        """Return the path of a file on the controller."""
+        """Return the full path on the controller of one of the bundle's files."""
         return self.directory / path
 
 
 def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, IndexEntry], IndexStamp]:
-    """Return the entries of a signed index by path, and its stamp.
+    """Return the entries of a bundle's signed index by path, and the stamp of the index (serial number and time).
 
     Args:
         directory: the bundle's folder.
         public: the public key, or the path of its file.
 
     Raises:
-        BundleError: the public key cannot be used or does not verify the index's signature, or the index or signature
-            is missing, unreadable or malformed.
+        BundleError: the public key is invalid or does not verify the signature of the index, or the index or the
+            signature is missing, unreadable or malformed.
     """
     key = keys.public_key(public)
     index, signature = directory / bundle_index.INDEX, directory / bundle_index.SIGNATURE
@@ -76,7 +76,7 @@ def verify(directory: str, public: str) -> Bundle:
     """Verify a whole bundle: the index by its signature, and each file by the index.
 
     Raises:
-        BundleError: as for `read_index`, or a file is missing, changed, or not in the index.
+        BundleError: `read_index` rejects the index, or a file is missing, changed, or not in the index.
     """
     # Use the real path, so that a later change of a symbolic link has no effect.
     folder = pathlib.Path(directory).expanduser().resolve()
@@ -97,7 +97,7 @@ def verify(directory: str, public: str) -> Bundle:
 
 
 def files(directory: pathlib.Path) -> list[str]:
-    """Return all files of a bundle except its index, signature and unfinished files, symbolic links included."""
+    """Return the paths of a bundle's files and symbolic links, except its index, signature and unfinished files."""
     paths = []
     for root, folders, names in os.walk(directory):
         here = pathlib.Path(root)

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the role cluster_support applies in the cluster (no I/O). Read components.py first.
+"""Build the Kubernetes objects that the role cluster_support applies, without any I/O. Read components.py first.
 
 | module | content |
 |---|---|
-| `components` | which component has which objects, and which components the variables request |
-| `catalogue` | versions, images and names: content of data/cluster_support.yml |
+| `components` | the components, their objects, and which components the variables request |
+| `catalogue` | the versions, images and names in data/cluster_support.yml |
 | `settings` | the variables from which the objects are built |
 | `parts` | parts of objects that several components share |
 | `runtime_classes` | one RuntimeClass for each version of Windows |

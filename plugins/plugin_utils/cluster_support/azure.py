@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Azure's cloud-node-manager for Windows nodes.
+"""Build the objects that run Azure's cloud-node-manager on Windows nodes.
 
 The program sets a node's addresses, provider ID and labels. It also removes the taint that a kubelet sets if its cloud
-provider is external (kubernetes-sigs/cloud-provider-azure v1.36.5, pkg/nodemanager and helm/cloud-provider-azure). The
-upstream DaemonSet starts a PowerShell script that completes a kubeconfig. Here, the pod's own projected volume contains
-the kubeconfig. cloud-controller-manager runs on Linux nodes, and comes with the upstream chart.
+provider is external. The upstream DaemonSet starts a PowerShell script that completes a kubeconfig. Here, the pod's own
+projected volume contains the kubeconfig. cloud-controller-manager is not built here: it runs on Linux nodes and comes
+with the upstream chart. Source: kubernetes-sigs/cloud-provider-azure v1.36.5, pkg/nodemanager and
+helm/cloud-provider-azure.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .settings import SupportSettings
 
 _NAMESPACE, _ACCOUNT, _NAME = "kube-system", "cloud-node-manager", "cloud-node-manager-windows"
 NODE_MANAGER = "cloud_node_manager"
-"""Name of the program, and of its image, in `cluster_support_images`."""
+"""Name of cloud-node-manager in `cluster_support_images`, and of its image there."""
 _RULES = (
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["watch", "list", "get", "update", "patch"]},
     {"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]},
@@ -27,10 +28,10 @@ _RULES = (
 
 
 def node_manager(settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the objects of cloud-node-manager.
+    """Return the Kubernetes objects of cloud-node-manager.
 
     Args:
-        settings: the settings.
+        settings: settings of the role cluster_support.
 
     Raises:
         ValueError: there is no image for the cluster's version of Kubernetes.

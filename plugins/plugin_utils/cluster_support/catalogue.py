@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Versions, images and names of the programs of cluster_support: content of data/cluster_support.yml."""
+"""Read data/cluster_support.yml: the versions, images and names of the programs of the role cluster_support."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SupportProgram:
     source: str
     images: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     images_by_build: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Images that are specific to a version of Windows."""
+    """Images of a program that is built separately for each version of Windows, by RuntimeClass (`windows-2022`)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,17 +38,19 @@ class NodeManager:
     name: str
     source: str
     releases: tuple[NodeManagerRelease, ...]
-    """One release for each minor version of Kubernetes. A release has the same major and minor version as its
-    Kubernetes."""
+    """One release for each minor version of Kubernetes. A release has the same major and minor version as the
+    Kubernetes that it supports."""
 
     def image(self, kubernetes: str) -> str:
-        """Return the image for a version of Kubernetes; the newest image if the version is newer than all releases.
+        """Return the image for a version of Kubernetes.
+
+        If the version is newer than all releases, return the newest image.
 
         Args:
             kubernetes: version of Kubernetes.
 
         Raises:
-            ValueError: there is no release for this version.
+            ValueError: the version is older than all releases.
         """
         minors = {Version.parse(one.tag)[:2]: one for one in self.releases}
         known = [minor for minor in minors if minor <= Version.parse(kubernetes)[:2]]
@@ -64,7 +66,7 @@ class NodeManager:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CsiRole:
-    """A ClusterRole of a CSI driver, and its binding to the driver's account."""
+    """The rules of a CSI driver's ClusterRole, and the name of its binding to the driver's service account."""
 
     binding: str
     rules: tuple[t.Mapping[str, t.Any], ...]
@@ -89,7 +91,7 @@ class CsiDriver:
     credentials: bool = False
     """Whether the driver reads the path of its credentials from the optional ConfigMap azure-cred-file."""
     pre_stop: str = ""
-    """Argument with which the driver runs before its container stops; empty if nothing runs then."""
+    """Argument that the preStop hook passes to the driver's executable. If empty, there is no hook."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -114,7 +116,7 @@ class SupportCatalogue:
 
 @functools.cache
 def support_catalogue() -> SupportCatalogue:
-    """Return the content of the data file.
+    """Return the content of data/cluster_support.yml.
 
     Raises:
         ResourceError: the file has an unknown or missing key, or a value of the wrong type.

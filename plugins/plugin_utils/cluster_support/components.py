@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The components of cluster_support: which of them the variables request, and their objects."""
+"""Decide which components of cluster_support the variables request, and build their objects."""
 
 from __future__ import annotations
 
@@ -22,25 +22,31 @@ from .runtime_classes import runtime_classes
 from .settings import SupportSettings
 
 COMPONENT_LABEL = "winkube.node/cluster-support"
-"""The label of all objects of the components. Its value is the name of the component."""
+"""Key of a label that every object of a component has. Its value is the component's name."""
 _OF_AZURE = ("azure_disk", "azure_file")
 
 
 def _account(_settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the account and permissions of kube-proxy's Windows service. The role cni creates the account's token."""
+    """Return the service account and the permissions of kube-proxy's Windows service.
+
+    The role cni creates the account's token.
+    """
     return [one for one in kube_proxy_pods.account_objects() if one["kind"] != "Secret"]
 
 
 def _namespace(settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the namespace of windows_exporter and the log shipper; empty for kube-system, which always exists."""
+    """Return the Namespace of windows_exporter and the log shipper.
+
+    Return an empty list for kube-system, which always exists.
+    """
     return [] if settings.namespace == "kube-system" else [namespace(settings.namespace, "privileged")]
 
 
 def requested_drivers(settings: SupportSettings) -> list[str]:
-    """Return the CSI drivers that the variables request, including the drivers of the cloud provider.
+    """Return the names of the CSI drivers that the variables request, including the cloud provider's drivers.
 
     Args:
-        settings: the settings.
+        settings: settings of the role cluster_support.
     """
     known = support_catalogue().csi_drivers
     of_cloud = _OF_AZURE if settings.cloud_provider == "azure" else ()
@@ -88,10 +94,10 @@ def support_objects(settings: SupportSettings) -> list[KubernetesObject]:
     """Return the objects of all requested components. Each has the label of its component.
 
     Args:
-        settings: the settings.
+        settings: settings of the role cluster_support.
 
     Raises:
-        ValueError: the settings cannot be used.
+        ValueError: a variable of the role has an invalid value.
     """
     _check_images(settings)
     return [
@@ -103,7 +109,7 @@ def support_objects(settings: SupportSettings) -> list[KubernetesObject]:
 
 
 def _check_images(settings: SupportSettings) -> None:
-    """Reject images of unknown programs, which would otherwise be ignored."""
+    """Raise ValueError if `cluster_support_images` names an unknown program, which would otherwise be ignored."""
     names = [*support_catalogue().programs, NODE_MANAGER]
     unknown = sorted(set(settings.images) - set(names))
     if unknown:

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""CSI drivers as HostProcess DaemonSets.
+"""Build the objects that run CSI drivers on Windows nodes, as HostProcess DaemonSets.
 
-All drivers of this module have run as HostProcess containers by default since 2025, and need no csi-proxy
-(kubernetes-csi/csi-driver-smb#904; kubernetes-sigs/azuredisk-csi-driver deploy/install-driver.sh). The objects have the
-names of the upstream manifests, so a driver that is already installed is found instead of being installed twice. The
-controllers of the drivers run on Linux nodes, and come with the upstream manifests.
+Since 2025, all drivers of this module run as HostProcess containers by default and need no csi-proxy. The objects have
+the names of the upstream manifests, so a driver that is already installed is not installed twice. The
+controllers of the drivers are not built here: they run on Linux nodes and come with the upstream manifests.
+Sources: kubernetes-csi/csi-driver-smb#904 and kubernetes-sigs/azuredisk-csi-driver, deploy/install-driver.sh.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def csi_driver(settings: SupportSettings, name: str) -> list[KubernetesObject]:
     """Return the objects of a CSI driver for Windows nodes.
 
     Args:
-        settings: the settings.
-        name: name of the driver in the data file.
+        settings: settings of the role cluster_support.
+        name: name of the driver in data/cluster_support.yml.
 
     Raises:
-        ValueError: `cluster_support_images` sets an image that the program does not have.
+        ValueError: `cluster_support_images` names an image that the driver does not have.
     """
     driver = support_catalogue().csi_drivers[name]
     rights = []
@@ -56,7 +56,7 @@ def _registration(driver: CsiDriver) -> KubernetesObject:
 
 
 def _plain(value: t.Any) -> t.Any:
-    """Return nested mappings and sequences as dicts and lists."""
+    """Return a value with its nested mappings and sequences converted to dicts and lists."""
     if isinstance(value, t.Mapping):
         return {key: _plain(one) for key, one in value.items()}
     return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value

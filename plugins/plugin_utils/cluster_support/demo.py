@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Workloads that show that the cluster runs Windows containers, and that services reach them.
+"""Build workloads that show that the cluster runs Windows containers, and that services reach them.
 
-`win-webserver` runs agnhost, the program of Kubernetes' own tests, which exists for all versions of Windows. It returns
-the pod's name (kubernetes/kubernetes v1.36.3, test/images/agnhost/serve-hostname). IIS runs once for each requested
-version of Windows.
+`win-webserver` runs agnhost, the program of Kubernetes' own tests, which exists for all versions of Windows and returns
+the pod's name. For each requested version of Windows, another workload runs IIS. Source: kubernetes/kubernetes v1.36.3,
+test/images/agnhost/serve-hostname.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ WEB_SERVER = "win-webserver"
 
 
 def demo_services(settings: SupportSettings) -> list[str]:
-    """Return the names of the Deployments. Their services have the same names.
+    """Return the names of the demo's Deployments, which are also the names of their services.
 
     Args:
-        settings: the settings.
+        settings: settings of the role cluster_support.
     """
     return [WEB_SERVER, *(f"iis-{build}" for build in settings.demo_builds)]
 
 
 def demo(settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the workloads, their services and their namespace.
+    """Return the Kubernetes objects of the demo: its namespace, Deployments and services.
 
     Args:
-        settings: the settings.
+        settings: settings of the role cluster_support.
 
     Raises:
-        ValueError: `cluster_support_images` sets an image that the program does not have.
+        ValueError: `cluster_support_images` names an image that the demo does not have.
     """
     builds, program = support_catalogue().builds, settings.program("demo")
     # agnhost's other web server, netexec, runs any command that it gets over HTTP.

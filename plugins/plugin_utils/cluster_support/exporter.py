@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""windows_exporter as a HostProcess DaemonSet, and alerting rules that use its metrics.
+"""Build the objects of windows_exporter: a HostProcess DaemonSet, and alerting rules that use its metrics.
 
-Based on prometheus-community/windows_exporter v0.31.8, kubernetes/windows-exporter-daemonset.yaml. Unlike in that
-manifest, settings are flags, the image has a fixed version, and the firewall rule is removed when the pod ends.
+The DaemonSet is based on prometheus-community/windows_exporter v0.31.8, kubernetes/windows-exporter-daemonset.yaml.
+Unlike in that manifest, settings are flags, the image has a fixed version, and the firewall rule is removed when the
+pod ends.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from .settings import SupportSettings
 EXPORTER = "windows-exporter"
 MONITORING = "monitoring.coreos.com/v1"
 _RULE = "winkube-windows-exporter"
-"""Name of the rule in Windows' firewall."""
+"""Name of the firewall rule that opens the exporter's port on a node."""
 
 
 def exporter(settings: SupportSettings) -> list[KubernetesObject]:
     """Return the DaemonSet of windows_exporter.
 
     Args:
-        settings: the settings.
+        settings: settings of the role cluster_support.
 
     Raises:
-        ValueError: `cluster_support_images` sets an image that the program does not have.
+        ValueError: `cluster_support_images` names an image that windows_exporter does not have.
     """
     image, port = settings.program("windows_exporter").images["windows_exporter"], settings.windows_exporter_port
     container = {
@@ -53,7 +54,7 @@ def exporter(settings: SupportSettings) -> list[KubernetesObject]:
 
 
 def _open(image: str, port: int) -> KubernetesObject:
-    """Return the container that opens the port. Any older rule of this name is replaced."""
+    """Return the init container that opens windows_exporter's port in the firewall. It replaces an older rule."""
     rule = f"netsh.exe advfirewall firewall delete rule name={_RULE}"
     added = f"netsh.exe advfirewall firewall add rule name={_RULE} dir=in action=allow protocol=TCP localport={port}"
     # The first command fails if there is no such rule.
@@ -67,15 +68,15 @@ def _close() -> KubernetesObject:
 
 @functools.cache
 def alert_groups() -> tuple[t.Mapping[str, t.Any], ...]:
-    """Return the groups of rules in data/alert_rules.yml."""
+    """Return the groups of alerting rules in data/alert_rules.yml."""
     return tuple(yaml_load((DATA / "alert_rules.yml").read_text(encoding="utf-8"))["groups"])
 
 
 def prometheus(settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the objects that tell the Prometheus operator where to find the metrics, and which alerting rules to use.
+    """Return the PodMonitor for windows_exporter's metrics, and the PrometheusRule with the alerting rules.
 
     Args:
-        settings: the settings.
+        settings: settings of the role cluster_support.
     """
     metadata = {"name": EXPORTER, "namespace": settings.namespace, "labels": dict(settings.prometheus_labels)}
     # The label `node` is in the alerts' texts.

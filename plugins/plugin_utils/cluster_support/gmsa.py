@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Credential specs of gMSAs as objects in the cluster, and the permissions to use them.
+"""Build the cluster objects of gMSA credential specs, and the permissions to use them.
 
-kubernetes.io: Configure GMSA for Windows Pods and containers. The webhook of kubernetes-sigs/windows-gmsa copies the
-spec that a pod names into the pod, if the pod's service account may `use` it.
+The webhook of kubernetes-sigs/windows-gmsa copies the credential spec that a pod names into the pod, if the pod's
+service account may `use` it. Source: kubernetes.io, "Configure GMSA for Windows Pods and containers".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 def credential_specs(specs: t.Iterable[ClusterCredentialSpec]) -> list[KubernetesObject]:
-    """Return the credential specs as objects, each with the role and the bindings for its service accounts.
+    """Return the objects of credential specs, each with the ClusterRole and RoleBindings for its service accounts.
 
     Args:
         specs: the credential specs.

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Fluent Bit, which ships program logs and event logs, as a HostProcess DaemonSet for each version of Windows.
+"""Build the objects of the log shipper: Fluent Bit as a HostProcess DaemonSet for each version of Windows.
 
-Its configuration is in a Secret, because outputs may contain passwords. Fluent Bit keeps its positions in a folder of
-the node, so a new pod continues where the old pod stopped reading.
+Fluent Bit ships the logs of programs and the event logs. Its configuration is in a Secret, because outputs may contain
+passwords. It stores how far it has read each log in a folder on the node, so a new pod continues where the old pod
+stopped.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from .settings import SupportSettings
 
 SHIPPER = "windows-logs"
 _STATE = "C:\\var\\lib\\kubelet\\winkube-logs"
-"""Folder of Fluent Bit's positions in the logs. It is in the kubelet's folder, because only administrators can write
-there (role kubernetes_node), and because a reset empties the kubelet's folder."""
+"""Folder in which Fluent Bit stores how far it has read each log. It is below the kubelet's folder, because only
+administrators can write there (role kubernetes_node), and because resetting a node empties that folder."""
 
 
 def configuration(outputs: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
     """Return Fluent Bit's configuration.
 
-    docs.fluentbit.io: YAML configuration; inputs tail and winevtlog.
+    Source: docs.fluentbit.io, the YAML configuration and the inputs tail and winevtlog.
 
     Args:
-        outputs: outputs as Fluent Bit reads them; `match` is `*` if an output does not set it.
+        outputs: outputs in Fluent Bit's format. If an output does not set `match`, it gets all logs.
     """
     logs = support_catalogue().logs
     files = [
@@ -74,11 +75,11 @@ def log_shipper(settings: SupportSettings) -> list[KubernetesObject]:
     """Return the Secret with the configuration, and a DaemonSet for each version of Windows.
 
     Args:
-        settings: the settings.
+        settings: settings of the role cluster_support.
 
     Raises:
-        ValueError: there are no outputs, an output has no name, or `cluster_support_images` sets an image that the
-            program does not have.
+        ValueError: there are no outputs, an output has no name, or `cluster_support_images` names an image that
+            Fluent Bit does not have.
     """
     _check(settings)
     # JSON is valid YAML.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parts of objects that several components share (no I/O)."""
+"""Build the parts of Kubernetes objects that several components share, without any I/O."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from ..pod_networks.manifests import node_affinity
 from ..pod_networks.settings import KubernetesObject
 
 MOUNT = "%CONTAINER_SANDBOX_MOUNT_POINT%"
-"""Root of a HostProcess container's image and volumes. containerd replaces it in commands and arguments. Windows Server
-2019 and containerd 1.6 do not mount volumes anywhere else (kubernetes.io: Create a Windows HostProcess Pod)."""
+"""Variable that containerd replaces in commands and arguments with the folder of a HostProcess container's image and
+volumes. On Windows Server 2019 and with containerd 1.6, volumes are mounted only below this folder. Source:
+kubernetes.io, "Create a Windows HostProcess Pod"."""
 SYSTEM = {"windowsOptions": {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\SYSTEM"}}
 ALL_TOLERATIONS: t.Sequence[t.Mapping[str, t.Any]] = ({"operator": "Exists"},)
 _RBAC = "rbac.authorization.k8s.io"
 
 
 def host_process(containers: t.Sequence[KubernetesObject], **more: t.Any) -> KubernetesObject:
-    """Return the specification of a HostProcess pod for Windows nodes, except those that a label excludes.
+    """Return the specification of a HostProcess pod that runs on Windows nodes.
 
-    Nodes with Docker, which cannot run HostProcess containers, and nodes whose network runs as services have such a
-    label (`manifests.node_affinity`).
+    The pod does not run on nodes with Docker, which cannot run HostProcess containers, or on nodes whose network runs
+    as services. Both kinds of nodes have a label that excludes them (`manifests.node_affinity`).
 
     Args:
-        containers: the containers.
-        more: further fields; `nodeSelector` is added to the selection of Windows nodes.
+        containers: the pod's containers.
+        more: further fields of the specification. `nodeSelector` narrows down the selection of Windows nodes.
     """
     selector = {"kubernetes.io/os": "windows", **more.pop("nodeSelector", {})}
     return {
@@ -47,7 +48,8 @@ def rolling_daemon_set(namespace: str, name: str, pod: KubernetesObject, **annot
         namespace: the DaemonSet's namespace.
         name: the DaemonSet's name, which is also the value of the label `app`.
         pod: specification of the pods.
-        annotations: annotations of the pods, such as a hash of their configuration.
+        annotations: annotations of the pods, such as a hash of their configuration. The prefix `winkube.node/` is
+            added to their names.
     """
     labels = {"app": name}
     marks = {f"winkube.node/{key}": value for key, value in annotations.items()}
@@ -65,7 +67,7 @@ def rolling_daemon_set(namespace: str, name: str, pod: KubernetesObject, **annot
 
 
 def resources(cpu: str, memory: str, limit: str) -> KubernetesObject:
-    """Return resource requests and a memory limit, which protects the node from memory leaks.
+    """Return the resources of a container: its requests, and a memory limit that protects the node from memory leaks.
 
     Args:
         cpu: requested CPU.
@@ -96,7 +98,7 @@ def binding(name: str, role: str, namespace: str, account: str) -> KubernetesObj
     Args:
         name: the ClusterRoleBinding's name.
         role: name of the ClusterRole.
-        namespace: namespace of the account.
+        namespace: namespace of the service account.
         account: name of the service account.
     """
     return {
@@ -109,7 +111,7 @@ def binding(name: str, role: str, namespace: str, account: str) -> KubernetesObj
 
 
 def namespace(name: str, level: str) -> KubernetesObject:
-    """Return a namespace.
+    """Return a Namespace object.
 
     Args:
         name: the namespace's name.
@@ -124,6 +126,6 @@ def field_variable(name: str, path: str) -> KubernetesObject:
 
     Args:
         name: the variable's name.
-        path: path of the field.
+        path: path of the pod's field, such as `spec.nodeName`.
     """
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}

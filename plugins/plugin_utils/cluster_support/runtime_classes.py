@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One RuntimeClass for each version of Windows: pods with this class run only on nodes with the version's build.
+"""Build a RuntimeClass for each version of Windows. Pods with this class run only on nodes with that version.
 
-kubernetes.io: Guide for Running Windows Containers in Kubernetes, "Handling multiple Windows versions in the same
-cluster". The kubelet itself labels its node with the build.
+The RuntimeClass selects nodes by the label with the Windows build, which the kubelet sets. Source: kubernetes.io,
+"Guide for Running Windows Containers in Kubernetes", section "Handling multiple Windows versions in the same cluster".
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ BUILD_LABEL = "node.kubernetes.io/windows-build"
 
 
 def runtime_classes(settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the RuntimeClasses.
+    """Return a RuntimeClass for each version of Windows.
 
     Args:
-        settings: the settings.
+        settings: settings of the role cluster_support.
     """
     return [
         {

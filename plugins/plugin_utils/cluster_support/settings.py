@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The settings from which the objects of cluster_support are built."""
+"""Define the settings from which the objects of the role cluster_support are built."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .catalogue import SupportProgram, support_catalogue
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SupportSettings(ClusterSupportVariables):
-    """The variables of the role."""
+    """The variables of the role cluster_support."""
 
     def program(self, name: str) -> SupportProgram:
-        """Return a program, with the user's container images in place of the default images.
+        """Return a program, with the container images from `cluster_support_images` in place of the default images.
 
         Args:
-            name: name of the program in the data file.
+            name: name of the program in data/cluster_support.yml.
 
         Raises:
-            ValueError: `cluster_support_images` sets an image that the program does not have.
+            ValueError: `cluster_support_images` names an image that the program does not have.
         """
         known = support_catalogue().programs[name]
         given = dict(self.images.get(name) or {})

@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Settings of Ansible's connection plugins, checks of their safety, and WinRM's certificates: start at settings.py."""
+"""Read and check the settings of Ansible's connection plugins, and renew WinRM's certificates. Start at settings.py."""

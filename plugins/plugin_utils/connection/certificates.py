@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The certificate of WinRM's HTTPS listener: its state, its expiry, and the calls that renew it."""
+"""Read the certificate of WinRM's HTTPS listener, and build the calls that renew it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CertificateError(Exception):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """A certificate in the machine's personal store."""
+    """A certificate in a Windows machine's personal certificate store."""
 
     thumbprint: str
     x509: x509.Certificate
@@ -62,7 +62,7 @@ class HttpsListener:
 
 
 def inspection_calls() -> tuple[Call, ...]:
-    """Return the calls that read the listeners and the certificates that they can use."""
+    """Return the calls that read WinRM's listeners and the certificates in the machine's personal store."""
     return (
         query(
             "listeners",
@@ -82,11 +82,11 @@ def inspection_calls() -> tuple[Call, ...]:
 
 
 def read_listener(answers: t.Mapping[str, CallResult]) -> HttpsListener:
-    """Read the results of `inspection_calls`.
+    """Return the HTTPS listener that the results of `inspection_calls` describe.
 
     Raises:
-        CertificateError: the listeners or the certificates could not be read, or there is no HTTPS listener with a
-            certificate in the store.
+        CertificateError: the listeners or the certificates could not be read, or no HTTPS listener uses a certificate
+            from the machine's personal store.
     """
     failed = next((f"{name}: {answer.error}" for name, answer in answers.items() if answer.error is not None), None)
     if failed is not None:
@@ -128,7 +128,12 @@ def is_due(certificate: Certificate, now: datetime.datetime, days: int) -> bool:
 
 
 def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Certificate | None:
-    """Return a certificate that an interrupted run left, or None if all are due or expire before the current one."""
+    """Return the certificate from an interrupted run that can replace the current one.
+
+    Returns:
+        The certificate that expires last, or None if there is no certificate that is valid for at least `days` more
+        days and that expires after the current one.
+    """
     fresh = [each for each in listener.others if each.is_self_signed and not is_due(each, now, days)]
     longest = max(fresh, key=lambda each: each.expires, default=None)
     return longest if longest is not None and longest.expires > listener.certificate.expires else None
@@ -137,8 +142,8 @@ def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Cer
 def renewed_names(certificate: x509.Certificate, more: t.Iterable[str]) -> list[str]:
     """Return the DNS names and addresses for a new certificate: those of the current one, and those in `more`.
 
-    Text that is neither a DNS name nor an address is left out, because the names come from the node and become part of
-    an extension's text.
+    A name that is neither a DNS name nor an address is left out, because the names come from the node and are written
+    into the text of a certificate extension.
 
     Args:
         certificate: the certificate in use.
@@ -166,14 +171,16 @@ def _is_address(name: str) -> bool:
 def creation(names: t.Sequence[str], expires: datetime.datetime, unique: str) -> Call:
     """Return the call that creates a self-signed server certificate.
 
-    The parameter -DnsName would add addresses as DNS names, which Python rejects for connections by address. The text
-    form of the extensions: learn.microsoft.com/powershell/module/pki/new-selfsignedcertificate#-textextension.
+    The parameter -DnsName would add addresses as DNS names, which Python rejects for connections by address.
+    So the names are set through -TextExtension.
+    Source: learn.microsoft.com/powershell/module/pki/new-selfsignedcertificate#-textextension.
 
     Args:
         names: DNS names and addresses.
         expires: expiry time (UTC).
-        unique: a part of the subject. OpenSSL looks up self-signed certificates by subject and checks only the
-            first match, so a certificate and its successor need different subjects while both are trusted.
+        unique: a string that makes the certificate's subject unique. OpenSSL looks up self-signed certificates by
+            subject and checks only the first match, so a certificate and its successor need different subjects while
+            both are trusted.
     """
     parts = [f"{'IPAddress' if _is_address(name) else 'DNS'}={name}" for name in names]
     return action(
@@ -195,10 +202,10 @@ def creation(names: t.Sequence[str], expires: datetime.datetime, unique: str) ->
 
 
 def created(result: CallResult) -> Certificate:
-    """Read the result of `creation`.
+    """Return the certificate that the call from `creation` has created.
 
     Raises:
-        CertificateError: the result contains no certificate.
+        CertificateError: the call's result contains no certificate.
     """
     certificate = _certificate(result.first) if result.output else None
     if certificate is None:
@@ -207,7 +214,7 @@ def created(result: CallResult) -> Certificate:
 
 
 def binding(listener: HttpsListener, thumbprint: str) -> Call:
-    """Return the call that assigns a certificate to the listener; open connections stay open."""
+    """Return the call that assigns a certificate to the HTTPS listener. Open connections stay open."""
     return action(
         "bind",
         "Set-WSManInstance",

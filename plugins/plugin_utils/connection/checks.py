@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide whether a connection can be used: it supports Windows, it is protected, and its libraries are installed."""
+"""Check that a connection plugin supports Windows, has its libraries installed, and protects its traffic."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from .settings import ConnectionSettings
 ALLOW = "allow_insecure_connection"
 """Name of the variable with which users accept connections that third parties can read."""
 LIBRARIES = {"psrp": ("pypsrp", "pypsrp"), "winrm": ("winrm", "pywinrm")}
-"""The Python module that each connection plugin imports, and the package that provides the module."""
+"""For each connection plugin, the Python module that it imports and the package that provides the module."""
 AUTH_LIBRARIES = {
     ("psrp", "kerberos"): ("gssapi", "pypsrp[kerberos]"),
     ("psrp", "credssp"): ("requests_credssp", "pypsrp[credssp]"),
     ("winrm", "kerberos"): ("kerberos", "pywinrm[kerberos]"),
     ("winrm", "credssp"): ("requests_credssp", "pywinrm[credssp]"),
 }
-"""The module and its package for each plugin and authentication method (the extras of pypsrp 0.9 and pywinrm 0.5)."""
+"""For each plugin and authentication method, the Python module that it needs and the package that provides the module.
+Source: the extras of pypsrp 0.9 and pywinrm 0.5."""
 _SEALING = ("ntlm", "negotiate", "kerberos", "credssp")
 """Authentication methods that establish a key for message encryption."""
 _NO_WINDOWS_SHELL = ("ssh", "smart", "paramiko", "paramiko_ssh", "local")
@@ -31,14 +32,14 @@ def is_installed(module: str) -> bool:
 
 
 def unusable(settings: ConnectionSettings, installed: t.Callable[[str], bool] = is_installed) -> str | None:
-    """Return why the connection cannot work.
+    """Check whether a connection can work with a Windows host.
 
     Args:
         settings: the host's connection settings.
-        installed: returns whether a Python module is installed.
+        installed: function that returns whether a Python module is installed.
 
     Returns:
-        One sentence that names what to set or install, or None if the connection can work.
+        A sentence that says what to set or install, or None if the connection can work.
     """
     if settings.plugin in _NO_WINDOWS_SHELL and settings.shell not in ("powershell", "cmd"):
         default = "is Ansible's default and " if settings.plugin == "ssh" else ""
@@ -64,17 +65,17 @@ def _libraries(settings: ConnectionSettings) -> t.Iterator[tuple[str, str]]:
 
 
 def insecure(settings: ConnectionSettings) -> str | None:
-    """Return how third parties could read or change the traffic, or learn the password.
+    """Check whether third parties could read or change a connection's traffic, or learn the password.
 
-    NTLM authenticates the client but not the server. With HTTPS and no certificate check, a man in the middle can
-    accept any logon and receives everything. Message encryption encrypts the messages with a key that only a server
-    that knows the password can derive.
+    NTLM authenticates the client but not the server. So with HTTPS but without a certificate check, a man in the middle
+    can accept any logon and receive everything. Message encryption prevents this, because only a server that knows the
+    password can derive the key.
 
     Args:
         settings: the host's connection settings.
 
     Returns:
-        One sentence that names what to set, or None if the connection is protected or is neither psrp nor winrm.
+        A sentence that names the risk and what to set, or None if the connection is protected or not psrp or winrm.
     """
     if settings.plugin not in LIBRARIES:
         return None
@@ -108,7 +109,7 @@ _VARIABLES = {
 
 
 def _means(settings: ConnectionSettings) -> str:
-    """Return the authentication methods as text."""
+    """Describe the authentication methods, and the message encryption unless it is `auto`."""
     text = f"{' or '.join(settings.auth)} authentication"
     return text if settings.encryption == "auto" else f"{text} and message encryption {settings.encryption}"
 
@@ -116,15 +117,15 @@ def _means(settings: ConnectionSettings) -> str:
 def problem(
     settings: ConnectionSettings, *, allow_insecure: bool, installed: t.Callable[[str], bool] = is_installed
 ) -> str | None:
-    """Return why a connection must not be used.
+    """Check whether a connection can work and is protected.
 
     Args:
         settings: the host's connection settings.
         allow_insecure: whether connections that third parties can read are accepted.
-        installed: returns whether a Python module is installed.
+        installed: function that returns whether a Python module is installed.
 
     Returns:
-        One sentence, or None if the connection may be used.
+        A sentence that says why the connection must not be used, or None if it may be used.
     """
     if (reason := unusable(settings, installed)) is not None:
         return reason

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read a host's connection settings from its connection plugin or, before there is a plugin, from variables."""
+"""Read a host's connection settings from its connection plugin, or from variables before the plugin is loaded."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .settings import WINRM_EXTRAS, ConnectionSettings, read_settings
 
 
 def settings_of_connection(connection: t.Any) -> ConnectionSettings:
-    """Return the settings of a connection plugin whose options are set.
+    """Return the settings of a connection plugin that Ansible has already configured.
 
     Args:
-        connection: the connection of a running action.
+        connection: the connection of an action that is running.
     """
     options = connection.get_options()
     shell = str(getattr(connection._shell, "SHELL_FAMILY", ""))
@@ -26,12 +26,12 @@ def settings_of_connection(connection: t.Any) -> ConnectionSettings:
 def settings_of_host(
     default: str, variables: t.Mapping[str, t.Any], template: t.Callable[[t.Any], t.Any]
 ) -> ConnectionSettings:
-    """Return the settings that a host's variables give its connection plugin, as Ansible's task executor resolves them.
+    """Return a host's connection settings according to its variables, resolved as Ansible's task executor does.
 
     Args:
         default: the connection plugin of the task, for hosts without ansible_connection.
-        variables: variables of the host, not templated.
-        template: returns the result of templating a value.
+        variables: the host's variables before templating.
+        template: function that returns the result of templating a value.
     """
     name = str(template(variables.get("ansible_connection", default)) or default)
     shell = str(template(variables.get("ansible_shell_type", "")) or "")

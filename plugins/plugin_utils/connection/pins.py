@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The controller's file of trusted server certificates in PEM."""
+"""Read and update the controller's PEM file of trusted server certificates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ except ImportError:  # a dependency of pypsrp and pywinrm
 
 
 def read_pins(path: pathlib.Path) -> list[x509.Certificate]:
-    """Return the certificates of a file; an empty list if the file does not exist.
+    """Return the certificates in a file, or an empty list if the file does not exist.
 
     Raises:
         ValueError: the file is not PEM.
@@ -35,12 +35,12 @@ def read_pins(path: pathlib.Path) -> list[x509.Certificate]:
 def update_pins(
     path: pathlib.Path, *, add: t.Iterable[x509.Certificate] = (), remove: t.Iterable[x509.Certificate] = ()
 ) -> bool:
-    """Add certificates to a file and remove certificates from it, atomically.
+    """Add certificates to a PEM file, and remove certificates from it, in one atomic update.
 
     Several hosts may share a file, and Ansible works on many hosts at the same time, so writers use a lock.
 
     Args:
-        path: path of the file; the file and its folder are created if missing.
+        path: path of the file. The file and its folder are created if missing.
         add: certificates to add.
         remove: certificates to remove.
 
@@ -65,7 +65,7 @@ def update_pins(
 
 @contextlib.contextmanager
 def _locked(path: pathlib.Path) -> t.Iterator[None]:
-    """Lock out other processes on this controller. The lock has its own file, because the file of pins is replaced."""
+    """Lock out other processes on this controller, with a separate lock file because the updated file is replaced."""
     # All users who may write to the folder may change the pins, so they must be able to open the lock file.
     descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDONLY | os.O_CREAT, 0o644)
     try:

@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Renew the certificate of a node's HTTPS listener so that the controller trusts the node at all times.
 
-The steps: create the new certificate, pin it in addition to the old one, assign it to the listener, check that the
-controller trusts it, delete the old one on the node, and unpin the old one. A run that is interrupted after the second
-step leaves both certificates pinned. The next run continues with the new certificate, if it was created.
+The steps are: create the new certificate, pin it (add it to the controller's file of trusted certificates) in addition
+to the old one, assign it to the listener, check that the controller trusts it, delete the old one on the node, and
+unpin the old one. A run that is interrupted after the second step leaves both certificates pinned. The next run
+continues with the new certificate, if it was created.
 """
 
 from __future__ import annotations
@@ -42,23 +43,23 @@ class Renewal:
     """The outcome of a renewal."""
 
     certificate: Certificate
-    """The certificate in use."""
+    """The certificate that the listener uses after the renewal."""
     renewed: bool = False
     pinned: bool = False
-    """Whether the file of pins changed."""
+    """Whether the controller's file of trusted certificates changed."""
     removed: tuple[str, ...] = ()
     """Thumbprints of the certificates that were deleted on the node."""
     warnings: tuple[str, ...] = ()
 
 
 class Renewer:
-    """The process that renews the certificate of one node.
+    """An object that renews the certificate of a node's HTTPS listener.
 
     Args:
         node: the node.
-        settings: settings of the connection.
-        pins: file of trusted certificates.
-        now: time of the controller's clock (UTC).
+        settings: settings of the connection to the node.
+        pins: path of the controller's file of trusted certificates.
+        now: current time of the controller's clock (UTC).
     """
 
     def __init__(
@@ -70,10 +71,10 @@ class Renewer:
         self._now = now
 
     def read_listener(self) -> HttpsListener:
-        """Read the listener and its certificate.
+        """Return the node's HTTPS listener and its certificate.
 
         Raises:
-            CertificateError: there is no HTTPS listener, it could not be read, or a CA issued the certificate.
+            CertificateError: there is no HTTPS listener, it could not be read, or its certificate was issued by a CA.
         """
         seen = self._node.observe(certificates.inspection_calls(), step="read the listener's certificate")
         listener = certificates.read_listener(seen.calls)
@@ -89,7 +90,7 @@ class Renewer:
         return policy.force or certificates.is_due(listener.certificate, self._now, policy.days)
 
     def keep(self, listener: HttpsListener) -> Renewal:
-        """Pin the certificate in use, and delete certificates that interrupted runs left behind."""
+        """Pin the certificate in use on the controller, and delete the node's certificates from interrupted runs."""
         pinned = update_pins(self._pins, add=[listener.certificate.x509])
         removed = self._remove(listener.others)
         return Renewal(certificate=listener.certificate, pinned=pinned, removed=removed)
@@ -99,8 +100,8 @@ class Renewer:
 
         Raises:
             CertificateError: the new certificate cannot be created or used. The listener then uses the old one.
-            ValueError: as for `update_pins`.
-            OSError: as for `update_pins`.
+            ValueError: the file of trusted certificates is not PEM.
+            OSError: the file of trusted certificates cannot be read or written.
         """
         old, new = (
             listener.certificate,
@@ -133,10 +134,13 @@ class Renewer:
             raise CertificateError(f"the listener did not accept the certificate: {error}")
 
     def _check(self, listener: HttpsListener, new: Certificate) -> tuple[str, ...]:
-        """Check that the controller trusts the new certificate, and return a warning if this cannot be checked.
+        """Check that the controller trusts the new certificate.
+
+        Returns:
+            A warning if the controller cannot connect to the listener, or an empty tuple if it trusts the certificate.
 
         Raises:
-            CertificateError: the controller does not trust it. The listener then uses the old certificate again.
+            CertificateError: the controller does not trust the certificate. The listener uses the old one again.
         """
         host, port = self._settings.host, self._settings.port
         try:

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The options of the connection plugins winrm and psrp in a common form.
+"""Convert the options of the connection plugins winrm and psrp to the same settings.
 
-The defaults are the plugins' own (ansible-core, plugins/connection/winrm.py and psrp.py).
+The defaults are the plugins' own. Source: ansible-core, plugins/connection/winrm.py and psrp.py.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ class ConnectionSettings:
     validates: bool = True
     """Whether the server's certificate is checked."""
     encryption: str = "auto"
-    """Message encryption: `auto` (only without TLS), `always`, `never`."""
+    """Message encryption: `always`, `never`, or `auto` to encrypt messages only if TLS is not used."""
     ca_file: str = ""
-    """File with the trusted certificates; empty: the plugin's library decides which certificates are trusted."""
+    """File with the trusted certificates. If empty, the plugin's library decides which certificates are trusted."""
     shell: str = ""
-    """Type of the remote shell; only ssh supports shells other than PowerShell."""
+    """Type of the remote shell. Only ssh supports shells other than PowerShell."""
 
 
 def read_settings(
     plugin: str, options: t.Mapping[str, t.Any], extras: t.Mapping[str, t.Any], shell: str = ""
 ) -> ConnectionSettings:
-    """Read the options of a connection plugin.
+    """Return the connection settings that the options of a connection plugin describe.
 
     Args:
         plugin: name of the plugin, with or without the name of its collection.
         options: the plugin's options by name, as Ansible resolved them.
-        extras: the variables in WINRM_EXTRAS that the host has, with their values.
+        extras: values of the host's variables that WINRM_EXTRAS lists.
         shell: type of the remote shell, for ssh.
 
     Returns:

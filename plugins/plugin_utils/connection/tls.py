@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read a server's certificate with a TLS handshake, without authentication."""
+"""Read a server's certificate, or check that it is trusted, with a TLS handshake."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def verify(host: str, port: int, ca_file: str, *, seconds: float = 10.0) -> str 
     Args:
         host: name or address.
         port: port of the server's HTTPS listener.
-        ca_file: path of the trusted certificates in PEM.
+        ca_file: path of a PEM file with the trusted certificates.
         seconds: time limit.
 
     Returns:
-        Why the certificate is not trusted, or None if it is trusted.
+        The reason why the certificate is not trusted, or None if it is trusted.
 
     Raises:
         OSError: no TLS server responded, for example because the server is reachable only through a proxy.

@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Users' lists of container images: start at listing.py."""
+"""Turn users' lists of container images into resources. Start at listing.py."""

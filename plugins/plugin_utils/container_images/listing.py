@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Turn users' lists of container images into resources, and report their results."""
+"""Turn users' lists of container images into resources, and report the result for each image."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def resources(
         images: references, or mappings with `name` and further keys.
         defaults: properties of all images, such as the runtime.
         pinned: the value of `pinned` for images that do not set it.
-        bundle: archives in a bundle, by reference.
+        bundle: archives of images in a bundle, by image reference.
 
     Raises:
-        ResourceError: an item is neither a reference nor a valid mapping; the message names the item.
+        ResourceError: an item is neither a reference nor a valid mapping. The message names the item.
     """
     if isinstance(images, (str, bytes)) or not isinstance(images, t.Sequence):
         raise ResourceError("images", images, "expected a list of references, or of mappings with the key name")
@@ -73,10 +73,10 @@ def resources(
 
 
 def _likely(name: str) -> dict[str, int]:
-    """Return the property `likely_size` of an image whose approximate size is known; empty for any other image.
+    """Return the property `likely_size` of an image, or an empty dict if its approximate size is not known.
 
-    With this size, the first run need not ask a registry. A mirror's copy is as large as the original, so neither
-    the registry nor a path that a mirror adds matters.
+    With this size, the first run need not ask a registry. A copy in a mirror is as large as the original, so the image
+    is looked up only by the end of its repository's path.
     """
     repository = f"/{ImageReference.parse(name).repository}" if is_whole(name) else ""
     sizes = (size for end, size in _data()["likely_sizes"].items() if repository.endswith(f"/{end}"))
@@ -90,7 +90,10 @@ def _data() -> t.Mapping[str, t.Any]:
 
 
 def base_images(names: t.Sequence[str]) -> Resources:
-    """Return Microsoft's base images with the versions of Windows Server that each one is for.
+    """Return the references of Microsoft's base images, each with the version of Windows Server that it is for.
+
+    Args:
+        names: names of base images, as in data/container_images.json.
 
     Raises:
         ResourceError: a name is unknown.
@@ -114,8 +117,7 @@ def core_dns(versions: t.Sequence[t.Any], repository: str) -> list[str]:
 
     Args:
         versions: versions such as 1.12.1, with or without `v`.
-        repository: the user's own repository with images for Windows, because upstream publishes images for Linux
-            only (data/container_images.json).
+        repository: the user's own repository of CoreDNS images for Windows. Upstream publishes images for Linux only.
 
     Raises:
         ResourceError: a version is not valid, or there are versions and no repository.
@@ -147,7 +149,8 @@ def results(
         before: the first observation of the store.
         after: the last observation of the store.
         outcome: outcome of the convergence.
-        version: version of Windows Server; images for other versions are left out.
+        version: the node's version of Windows Server, or None if unknown. Images that are only for other versions are
+            left out.
 
     Returns:
         Mappings with `reference`, `status`, `digest`, `size` and `msg`.
@@ -194,10 +197,10 @@ def _digest(image: ContainerImage, stored: StoredImage | None) -> str | None:
 
 
 def check(images: t.Sequence[ContainerImage]) -> None:
-    """Reject contradictory lists.
+    """Check that no two images in a list have the same name or alias.
 
     Raises:
-        ResourceError: one name would refer to two images.
+        ResourceError: a name or alias refers to two images.
     """
     owner: dict[str, str] = {}
     for image in images:
@@ -210,13 +213,15 @@ def check(images: t.Sequence[ContainerImage]) -> None:
 
 
 def kept(images: t.Sequence[ContainerImage], more: t.Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the names to keep: those in the list, their aliases, and further names that the user gave."""
+    """Return the image names to keep: the names and aliases in the list, and further names that the user gave."""
     names = [name for image in images if image.state == "present" for name in (image.name, *image.aliases)]
     return tuple(dict.fromkeys([*names, *more]))
 
 
 def load_options(options: t.Mapping[str, t.Any]) -> list[Resource]:
-    """Return the resources of the module's options: registry files, removals, container images.
+    """Return the resources that the options of the module container_images request.
+
+    The resources are registry files, the removal of unused images, and container images.
 
     Raises:
         ResourceError: an option is invalid.
@@ -242,6 +247,6 @@ def load_options(options: t.Mapping[str, t.Any]) -> list[Resource]:
 
 
 def store_of(options: t.Mapping[str, t.Any]) -> Store:
-    """Return the image store that the module's options select."""
+    """Return the image store that the options of the module container_images select."""
     given = {name: options[name] for name in _PASSED if options[name] is not None}
     return ContainerImage(name="registry.k8s.io/pause:3.10.2", **given).store

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The known causes (data/node_causes.yml), which of them were found on a node, and their order."""
+"""Load the known causes of node problems from data/node_causes.yml, and put the causes found on a node in order."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from ..values.errors import ResourceError
 from ..values.text_table import shorten
 
 Effect = t.Literal["not_ready", "pods", "risk"]
-"""`not_ready`: the node is not Ready; `pods`: its pods fail; `risk`: the node may work."""
+"""Effect of a cause: `not_ready` (the node is not Ready), `pods` (its pods fail), or `risk` (the node may work)."""
 
 _LONGEST = 600
-"""Maximum length of one text in `evidence`, in characters."""
+"""Maximum length in characters of each string in `evidence`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KnownCause:
-    """A reason why a node is not Ready, or why its pods fail."""
+    """A known reason why a node is not Ready, why its pods fail, or why it is at risk."""
 
     title: str
     effect: Effect
     explanation: str
     fix: str
     leads_to: tuple[str, ...]
-    """Causes to report as consequences of this cause if both are found."""
+    """Names of other causes. If they are found together with this cause, they are reported as its consequences."""
     source: str
 
 
@@ -46,24 +46,24 @@ class FoundCause:
     cause: str
     """Name of the cause in data/node_causes.yml."""
     evidence: tuple[str, ...]
-    """What was observed. Each text may quote what the node reported."""
+    """What was observed, as strings that may quote the node's own messages."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RankedCause:
-    """A finding, with the cause that it follows from."""
+    """A cause that was found on a node, and the other found cause that led to it."""
 
     finding: FoundCause
     consequence_of: str
-    """Name of the first found cause that leads to this cause; empty if this cause is independent."""
+    """Name of the first found cause that leads to this one, or an empty string if there is none."""
 
 
 @functools.cache
 def known() -> t.Mapping[str, KnownCause]:
-    """Return all causes by name, in the order in which they are reported.
+    """Return all known causes by name, in the order in which they are reported.
 
     Raises:
-        ResourceError: the file is invalid, or a cause leads to an unknown cause.
+        ResourceError: data/node_causes.yml is invalid, or a cause leads to an unknown cause.
     """
     causes = load_data(KnownCauses, "node_causes.yml").causes
     for name, cause in causes.items():
@@ -74,22 +74,23 @@ def known() -> t.Mapping[str, KnownCause]:
 
 
 def finding(cause: str, *evidence: str) -> FoundCause:
-    """Return a finding.
+    """Return a found cause with its evidence.
 
     Args:
-        cause: name of the cause.
-        evidence: what was observed; empty texts are left out, and long texts are shortened.
+        cause: name of the cause in data/node_causes.yml.
+        evidence: what was observed. Empty strings are left out, and long strings are shortened.
     """
     return FoundCause(cause=cause, evidence=tuple(shorten(one, _LONGEST) for one in evidence if one))
 
 
 def ranked(findings: t.Iterable[FoundCause]) -> tuple[RankedCause, ...]:
-    """Return findings in their order: independent causes first, then consequences, each in the order of the data file.
+    """Return the found causes in order, each with the cause that led to it.
 
-    Findings of the same cause are merged into one finding with all their evidence.
+    Independent causes come first, then consequences. Both groups have the order of data/node_causes.yml. If a cause was
+    found several times, it is returned once, with all evidence.
 
     Args:
-        findings: the findings of all checks.
+        findings: the causes that all checks found.
     """
     merged: dict[str, FoundCause] = {}
     for one in findings:

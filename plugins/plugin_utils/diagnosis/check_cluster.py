@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks of what connects a node to its cluster: join, certificate, CA, name, API server and Node object (no I/O)."""
+"""Check a node's join, certificate, CA, name, connection to the API server, and Node object (no I/O)."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def node_object(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def _asked_in_vain(node: Examination) -> bool:
-    """Return whether the query of the cluster failed; false if the cluster was not queried."""
+    """Return whether the cluster was queried, but without success."""
     return not node.cluster.known and node.cluster.problem != NO_KUBECONFIG
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks of the kubelet and the container runtime: services, pipe, flags and configuration (no I/O)."""
+"""Check the services, flags and configuration of the kubelet and the container runtime (no I/O)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FLAG_ERRORS = re.compile(r"unknown (shorthand )?flag|failed to parse kubelet fl
 _CONFIGURATION_ERRORS = re.compile(
     r"failed to (load|merge|validate) kubelet config|failed to set feature gates|invalid configuration"
 )
-"""Errors of the kubelet about its flags and its configuration (kubernetes cmd/kubelet/app/server.go)."""
+"""The kubelet's error messages about its flags and its configuration. Source: kubernetes, cmd/kubelet/app/server.go."""
 
 
 def runtime(node: Examination) -> t.Iterator[FoundCause]:
@@ -76,7 +76,7 @@ def launcher(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def flags(node: Examination) -> t.Iterator[FoundCause]:
-    """Check whether the kubelet's version knows all of its flags."""
+    """Check whether the kubelet supports all flags with which it is started."""
     version, command = node.second.kubelet_version, node.first.kubelet.command
     try:
         unknown = kubelet_flags.part(command.flags, str(Version.parse(version))).dropped if version else []
@@ -90,7 +90,7 @@ def flags(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def configuration(node: Examination) -> t.Iterator[FoundCause]:
-    """Check the kubelet's configuration, as far as possible without running the kubelet, and its last error."""
+    """Check the kubelet's configuration files, and its last error, without running the kubelet."""
     kubelet = node.first.kubelet
     if kubelet.configuration is None:
         return
@@ -122,7 +122,7 @@ def _problem(file: ConfigurationFile) -> str:
 
 
 def _refused_on_windows(settings: t.Mapping[str, t.Any]) -> list[str]:
-    """Return the settings that the kubelet rejects on Windows.
+    """Return an error message for each setting that the kubelet rejects on Windows.
 
     Source: kubernetes pkg/kubelet/apis/config/validation/validation_windows.go.
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks of the machine: clock, disk, pending reboot, and disabled services (no I/O)."""
+"""Check a machine's clock and disk, and look for a pending reboot and disabled services (no I/O)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ _REBOOT_REASONS: t.Mapping[str, str] = {
     "update": "Windows Update waits for a reboot",
     "computer_name": "a new computer name waits for a reboot",
 }
-"""Texts for the reported reasons in WindowsInfo.pending_reboot. File renames are left out: many programs cause them."""
+"""Descriptions of the values of `WindowsInfo.pending_reboot`. File renames are ignored, because they are frequent."""
 _EVICTION: t.Mapping[str, str] = {"nodefs.available": "10%", "imagefs.available": "15%"}
-"""Default thresholds for disks on Windows (kubernetes pkg/kubelet/eviction/defaults_windows.go)."""
+"""The kubelet's default eviction thresholds for disks on Windows.
+Source: kubernetes, pkg/kubelet/eviction/defaults_windows.go."""
 _UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "": 1}
-"""Units of quantities (kubernetes.io: Quantity)."""
+"""Factors of the suffixes of Kubernetes quantities. Source: kubernetes.io, Quantity."""
 _GIB = 2**30
 
 
@@ -46,7 +47,7 @@ def pending_reboot(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def disk(node: Examination) -> t.Iterator[FoundCause]:
-    """Compare the free space with the kubelet's eviction thresholds."""
+    """Compare the free disk space with the kubelet's eviction thresholds."""
     space = node.first.machine.disk
     if space is None:
         return
@@ -66,8 +67,9 @@ def disk(node: Examination) -> t.Iterator[FoundCause]:
 def eviction_thresholds(kubelet: KubeletFacts) -> dict[str, str]:
     """Return the kubelet's hard eviction thresholds by signal.
 
-    The defaults apply only if no threshold is configured, or if mergeDefaultEvictionSettings is set (kubernetes.io:
-    Node-pressure Eviction, "Hard eviction thresholds"). The flag takes precedence over the configuration.
+    The defaults apply only if no threshold is configured, or if mergeDefaultEvictionSettings is set. The flag
+    --eviction-hard takes precedence over the configuration. Source: kubernetes.io, Node-pressure Eviction, "Hard
+    eviction thresholds".
     """
     configured = kubelet.settings.get("evictionHard")
     own = {str(key): str(value) for key, value in configured.items()} if isinstance(configured, dict) else {}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks of the pod network: HNS, CNI configuration and plugins, kube-proxy, pause image (no I/O)."""
+"""Check HNS, the CNI configuration and plugins, kube-proxy, and the pause image (no I/O)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .examination import Examination
 from .observation import active_configurations
 
 _PLUGIN = re.compile(r'failed to find plugin "(?P<name>[^"]*)" in path (?P<path>\[[^\]]*\])')
-"""libcni's message about a missing plugin (containernetworking/cni pkg/invoke/find.go)."""
+"""libcni's message about a missing CNI plugin. Source: containernetworking/cni, pkg/invoke/find.go."""
 _NO_FILE = re.compile(r"no network config found|no valid networks found|no networks found")
-"""Messages of containerd/go-cni (opts.go) about a folder without configuration."""
+"""Messages about a folder without a CNI configuration. Source: containerd/go-cni, opts.go."""
 _MISMATCH = re.compile(r"sandbox.*(no match for platform|operating system does not match)", re.DOTALL)
-"""Messages of containerd (core/images) and of Windows about an image for a different build."""
+"""Messages of containerd (core/images) and Windows about a pause image for a different build of Windows."""
 _MOST_SHOWN = 5
 
 
 def hns(node: Examination) -> t.Iterator[FoundCause]:
-    """Check the Host Networking Service."""
+    """Check whether the Host Networking Service is installed, running and responding."""
     facts, services = node.first.hns, node.first.machine.services
     if "hns" not in services:
         yield finding("hns_missing", "the hns service does not exist")
@@ -54,7 +54,7 @@ def hns_networks(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def stale_endpoints(node: Examination) -> t.Iterator[FoundCause]:
-    """Check for HNS endpoints that are stale in all observations."""
+    """Check for HNS endpoints of pods that no longer exist. Only endpoints that are stale in all observations count."""
     observations = node.first.hns.observations
     stale = [
         {one.id for one in snapshot.objects.endpoints if snapshot.owners.endpoints[one.id].state == "stale"}
@@ -149,6 +149,6 @@ def pause_image(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def _created_by_first_pod(node: Examination) -> bool:
-    """Return whether the network's plugin creates its HNS network only for the first pod."""
+    """Return whether the HNS network of the pod network is created only when the first pod starts."""
     known = catalogue().get(str(node.first.network_record.get("plugin")))
     return known is not None and known.needs_azure

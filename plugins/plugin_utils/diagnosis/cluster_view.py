@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the cluster knows about a node, from the result of nodes_info (no I/O)."""
+"""Read what the cluster knows about its nodes from the result of the module nodes_info (no I/O)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class NodeInCluster:
     """A node as the cluster knows it."""
 
     ready: str
-    """Status of the Ready condition: True, False, Unknown; empty if the kubelet has not reported yet."""
+    """Status of the Ready condition (True, False, Unknown), or an empty string if the kubelet has not reported yet."""
     reason: str = ""
     since: str = ""
     pressure: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Other conditions that are true, with their messages."""
+    """Messages of the node's other conditions that are true, by type of the condition."""
     pending_pods: tuple[str, ...] = ()
     sandbox_errors: tuple[str, ...] = ()
 
@@ -33,7 +33,7 @@ class ClusterView:
     """What the cluster knows about all nodes."""
 
     problem: str = ""
-    """Why the cluster was not queried, or why the query failed; empty if it succeeded."""
+    """Why the cluster was not queried or why the query failed, or an empty string if it succeeded."""
     authorities: frozenset[str] = frozenset()
     """Certificates of the cluster's CA (see `kubelet_certificate.authorities`)."""
     nodes: t.Mapping[str, t.Mapping[str, t.Any]] = dataclasses.field(default_factory=dict)
@@ -45,10 +45,10 @@ class ClusterView:
 
     @classmethod
     def of(cls, result: t.Mapping[str, t.Any] | None) -> ClusterView:
-        """Read the registered result of nodes_info.
+        """Return what the registered result of a nodes_info task says about the cluster.
 
         Args:
-            result: the result; None or empty if the task did not run.
+            result: the result. It may be None or empty if the task did not run.
         """
         if not result or result.get("skipped"):
             return cls(problem=NO_KUBECONFIG)
@@ -73,14 +73,15 @@ class ClusterView:
 
 
 def state_of(view: ClusterView, name: str) -> dict[str, str]:
-    """Return the state of a node in the cluster as `status`, and its reason as `status_detail`.
+    """Return a node's status in the cluster, and the reason for it.
 
     Args:
         view: what the cluster knows about its nodes.
         name: the node's name.
 
     Returns:
-        The status: Ready, NotReady, Unknown, `not in the cluster`, or `not asked` if the cluster was not queried.
+        `status` is Ready, NotReady, Unknown, `not in the cluster`, or `not asked` if the cluster was not queried or the
+        query failed. `status_detail` is the reason.
     """
     if not view.known:
         return {"status": "not asked", "status_detail": view.problem}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How a node reaches the API server: name resolution, a direct connection, and the kubelet's proxy (no I/O)."""
+"""Check whether a node reaches the API server by name, directly, and through the kubelet's proxy (no I/O)."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ from .proxies import proxy_for
 _LIMIT = 15
 """Time limit of a request in seconds."""
 _PAUSE = 3.0
-"""Seconds before a request is repeated."""
+"""Pause in seconds before a failed request is repeated."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ApiConnection:
-    """The connections of a node to its API server."""
+    """The results of a node's attempts to connect to the API server."""
 
     asked: bool = False
     """Whether connections were attempted. The other fields are valid only then."""
     resolution_problem: str = ""
-    """Why the API server's name cannot be resolved; empty if it was resolved, or if the URL contains an address."""
+    """Why the API server's name cannot be resolved, or an empty string if it was resolved or the URL contains an IP
+    address."""
     direct_problem: str = ""
-    """Why a direct connection failed; empty if the API server responded."""
+    """Why a direct connection failed, or an empty string if the API server responded."""
     proxy: str = ""
-    """The kubelet's proxy for the API server, without credentials; empty if the kubelet uses no proxy."""
+    """URL of the kubelet's proxy for the API server without credentials, or an empty string if it uses no proxy."""
     proxy_problem: str = ""
-    """Why a connection through the proxy failed; empty if it succeeded, or if there is no proxy."""
+    """Why a connection through the proxy failed, or an empty string if it succeeded or there is no proxy."""
 
 
 def calls(kubeconfig: KubeletKubeconfig, environment: t.Mapping[str, str]) -> tuple[Call, ...]:
@@ -64,12 +65,12 @@ def calls(kubeconfig: KubeletKubeconfig, environment: t.Mapping[str, str]) -> tu
 def read(
     seen: t.Mapping[str, CallResult], kubeconfig: KubeletKubeconfig, environment: t.Mapping[str, str]
 ) -> ApiConnection:
-    """Read the results of `calls`.
+    """Return the outcome of a node's attempts to connect, from the results of the calls that `calls` returned.
 
     Args:
-        seen: the results.
-        kubeconfig: as in `calls`.
-        environment: as in `calls`.
+        seen: results of the calls, by ID.
+        kubeconfig: the kubelet's kubeconfig.
+        environment: the kubelet's proxy variables.
     """
     if "direct" not in seen:
         return ApiConnection()

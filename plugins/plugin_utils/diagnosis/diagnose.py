@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find out why a node is not Ready, from its observed state and the cluster's view of it (no I/O)."""
+"""Find out why a node is not Ready, from its observed state and what the cluster knows about it (no I/O)."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ _CHECKS: t.Sequence[Check] = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """The causes that were found on a node."""
+    """The state of a node, and the causes of its problems that were found."""
 
     node_name: str
     status: str
     """The node's state in the cluster (see `cluster_view.state_of`)."""
     status_detail: str
-    """Why the cluster reports that the node is not Ready, or why the cluster was not queried or the query failed."""
+    """The reason for the status, such as why the node is not Ready or why the cluster was not queried."""
     findings: tuple[RankedCause, ...]
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the diagnosis as plain data for node_diagnosis."""
+        """Return the diagnosis as plain data for the result of the module node_diagnosis."""
         return {
             "node_name": self.node_name,
             "status": self.status,
@@ -61,7 +61,7 @@ class Diagnosis:
 
 
 def diagnose(node: Examination, now: datetime.datetime) -> Diagnosis:
-    """Return the causes that were found on a node, in the order in which they are reported.
+    """Return the state of a node and the causes that were found, in the order in which they are reported.
 
     Args:
         node: what is known about the node.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All facts about one node that the checks read (no I/O)."""
+"""Define the facts about a node that the checks of node_doctor.yml read (no I/O)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Examination:
     cluster: ClusterView
     options: ObservationOptions
     expected_name: str = ""
-    """Name of the node in the inventory; empty if the inventory has none."""
+    """Name of the node in the inventory, or an empty string if the inventory has none."""
     clock_skew_limit: float = 240.0
-    """Maximum difference between the node's clock and the controller's in seconds."""
+    """Maximum accepted difference between the clocks of the node and the controller, in seconds."""
 
     @property
     def is_prepared(self) -> bool:
@@ -36,7 +36,7 @@ class Examination:
     def kubelet_name(self) -> str:
         """The node name that the kubelet uses: --hostname-override, or the host name in lower case.
 
-        Source: kubernetes cmd/kubelet/app/server.go, getNodeName; pkg/util/node, GetHostname.
+        Sources: kubernetes, cmd/kubelet/app/server.go (getNodeName) and pkg/util/node (GetHostname).
         """
         override = self.first.kubelet.command.flag("hostname-override")
         computer = self.first.windows.active_computer_name or self.first.windows.computer_name
@@ -44,41 +44,41 @@ class Examination:
 
     @property
     def knows_kubelet_name(self) -> bool:
-        """Whether `kubelet_name` is reliable: the launcher, if it starts the kubelet, may set an unknown name."""
+        """Whether `kubelet_name` is reliable. It is not if a script starts the kubelet, because it may set any name."""
         command = self.first.kubelet.command
         return ntpath.basename(command.program).lower() == "kubelet.exe" and not command.by_launcher
 
     @property
     def node_name(self) -> str:
-        """Name of the machine's node: from the kubelet's certificate, the inventory, or the kubelet, in this order."""
+        """Node name of the machine, from the kubelet's certificate, else from the inventory, else from the kubelet."""
         certificate = self.first.kubelet.certificate
         return (certificate.node if certificate else "") or self.expected_name or self.kubelet_name
 
     @functools.cached_property
     def node(self) -> NodeInCluster | None:
-        """The node as the cluster knows it; None if the cluster does not know it, or could not be queried."""
+        """The node as the cluster knows it, or None if the cluster does not know it or could not be queried."""
         return self.cluster.node(self.node_name)
 
     @property
     def runtime_services(self) -> tuple[str, ...]:
-        """The services of the runtime that the kubelet uses; empty if its endpoint is unknown."""
+        """Names of the services of the kubelet's container runtime. Empty if the runtime's endpoint is unknown."""
         return RUNTIME_SERVICES.get(self.endpoint, ())
 
     @property
     def endpoint(self) -> str:
-        """The key of `RUNTIME_SERVICES` that matches the runtime's endpoint; empty if there is none."""
+        """The key of `RUNTIME_SERVICES` that matches the runtime's endpoint, or an empty string if there is none."""
         pipe = self.first.kubelet.endpoint.replace("\\", "/").lower()
         return next((known for known in RUNTIME_SERVICES if pipe.rstrip("/").endswith(_pipe_name(known))), "")
 
     @property
     def runtime_runs(self) -> bool:
-        """Whether all `runtime_services` are running; true if none are known."""
+        """Whether all `runtime_services` are running. True if no services are known."""
         services = self.first.machine.services
         return all(name in services and services[name].running for name in self.runtime_services)
 
     @functools.cached_property
     def network_mode(self) -> Mode | None:
-        """The mode of the network that the role cni recorded; None if there is no record of a managed network."""
+        """The network mode that the role cni recorded on the node, or None without a record of a managed network."""
         record = self.first.network_record
         known = catalogue().get(str(record.get("plugin")))
         return known.modes.get(str(record.get("mode"))) if known is not None and known.is_managed else None
@@ -96,7 +96,7 @@ class Examination:
 
     @property
     def network_runs_as_service(self) -> bool | None:
-        """Whether kube-proxy runs as a service on the node; None if there is no record of a managed network."""
+        """Whether kube-proxy runs as a Windows service, or None if there is no record of a managed network."""
         return bool(self.first.network_record.get("services")) if self.network_mode is not None else None
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kubelet's command line, kubeconfig, configuration and certificate on a node (no I/O)."""
+"""Observe a kubelet's command line, kubeconfig, configuration and certificate (no I/O)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..wire.messages import Call, CallResult, Input
 
 _LOG_RUNNER = "kube-log-runner.exe"
 _OF_LAUNCHER = (f"--config={node_paths.KUBELET_CONFIG}", f"--config-dir={node_paths.KUBELET_DROPINS}")
-"""Flags that the launcher always passes to the kubelet."""
+"""Flags that the launcher script (kubelet-launcher.ps1) always passes to the kubelet."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,13 +28,13 @@ class KubeletCommand:
     program: str = ""
     flags: tuple[str, ...] = ()
     log_file: str = ""
-    """The file to which kube-log-runner writes the kubelet's log; empty if there is none."""
+    """The file to which kube-log-runner writes the kubelet's log, or an empty string if there is none."""
     by_launcher: bool = False
-    """Whether the launcher starts the kubelet, with flags that are not on the service's command line."""
+    """Whether the launcher script starts the kubelet. It adds flags that are not in the service's command line."""
 
     @classmethod
     def parse(cls, arguments: t.Sequence[str]) -> KubeletCommand:
-        """Parse a service's command line, which may start the kubelet with kube-log-runner or the launcher."""
+        """Parse the command line of the kubelet's service. It may start kube-log-runner or the launcher script."""
         if not arguments:
             return cls()
         program, *rest = arguments
@@ -64,11 +64,11 @@ class ConfigurationFile:
 
     path: str
     text: str | None
-    """Text of the file; None if the file does not exist or was not read."""
+    """Text of the file, or None if the file does not exist or was not read."""
 
     @functools.cached_property
     def document(self) -> dict[str, t.Any] | None:
-        """The content; None if it is not a YAML mapping."""
+        """The parsed content, or None if it is not a YAML mapping."""
         return mapping_in(self.text or "")
 
 
@@ -82,18 +82,18 @@ class KubeletFacts:
     interrupted_join: bool = False
     """Whether the kubeconfig with a bootstrap token exists. A completed join removes it."""
     has_join_commands: bool = False
-    """Whether there is a record of commands to run after the join that have not all finished yet."""
+    """Whether there is a record of post-join commands that have not all finished yet."""
     kubeconfig: KubeletKubeconfig = dataclasses.field(default_factory=KubeletKubeconfig)
     certificate: ClientCertificate | None = None
     certificate_problem: str = "is not a certificate"
-    """Why there is no certificate, as the end of a sentence."""
+    """Why `certificate` is None, as a phrase that follows the path of the file: `does not exist`."""
     configuration: ConfigurationFile | None = None
-    """The configuration file; None if the flag --config is missing or names a file other than the usual one."""
+    """The configuration file, or None if the flag --config is missing or does not name the default file."""
     drop_ins: tuple[ConfigurationFile, ...] = ()
 
     @functools.cached_property
     def settings(self) -> dict[str, t.Any]:
-        """The kubelet's settings: its configuration, into which the drop-ins are merged; empty if they are unknown.
+        """The kubelet's settings from its configuration file and the drop-in files. Empty if they are unknown.
 
         Source: kubernetes.io, Set Kubelet Parameters Via A Configuration File, "Kubelet configuration merging order".
         """
@@ -107,7 +107,10 @@ class KubeletFacts:
 
     @property
     def awaited_file(self) -> str:
-        """The file for which the launcher waits before it starts the kubelet; empty if it does not wait."""
+        """The missing file for which the launcher script waits before it starts the kubelet.
+
+        This is an empty string if the script does not wait.
+        """
         if not self.command.by_launcher:
             return ""
         if not self.joined and not self.interrupted_join:
@@ -117,13 +120,16 @@ class KubeletFacts:
 
     @property
     def endpoint(self) -> str:
-        """The runtime's endpoint (kubernetes cmd/kubelet/app/options, containerRuntimeEndpoint)."""
+        """The container runtime's endpoint.
+
+        Source: kubernetes, cmd/kubelet/app/options, containerRuntimeEndpoint.
+        """
         given = self.command.flag("container-runtime-endpoint") or self.settings.get("containerRuntimeEndpoint")
         return str(given or node_paths.CONTAINERD_PIPE)
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls that observe the kubelet. The kubeconfig may contain a key, so the batch must be private."""
+    """Return the calls that observe the kubelet. Keep their results private: the kubeconfig may contain a key."""
     listing = query(
         "drop-ins",
         "Get-ChildItem",
@@ -160,10 +166,10 @@ def calls() -> tuple[Call, ...]:
 
 
 def read(seen: t.Mapping[str, CallResult], command: KubeletCommand) -> KubeletFacts:
-    """Read the results of `calls`.
+    """Return the state of the kubelet from the results of the calls that `calls` returned.
 
     Args:
-        seen: the results.
+        seen: results of the calls, by ID.
         command: the kubelet's command line, from its service.
     """
     conf, config = seen["kubelet-files"].output
@@ -192,7 +198,7 @@ def _certificate_problem(result: CallResult) -> str:
 
 
 def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Merge two mappings recursively. Other values of the second mapping replace those of the first."""
+    """Merge two mappings recursively. Values in the second one that are not mappings replace those in the first one."""
     merged = dict(under)
     for key, value in over.items():
         old = merged.get(key)

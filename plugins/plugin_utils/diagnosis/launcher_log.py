@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The log of the kubelet's launcher (data/kubelet_launcher.ps1), and errors of PowerShell (no I/O)."""
+"""Parse the log of the kubelet's launcher script (data/kubelet_launcher.ps1), and errors of PowerShell (no I/O)."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import re
 import typing as t
 
 _PREFIX = "kubelet-launcher: "
-"""The prefix that the script writes before each message."""
+"""The prefix that the launcher script writes before each message."""
 _STARTED, _ENDED, _UNKNOWN = "started the kubelet", "the kubelet ended", "this kubelet does not know "
 _COMMAND = re.compile(r"post_kubeadm_commands\[\d+\]: ")
 _ERROR_ID = "FullyQualifiedErrorId"
-"""The label in the last line of an error, which is the same in every display language of Windows."""
+"""The label in the last line of a PowerShell error. It is the same in all display languages of Windows."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LauncherLog:
-    """What the launcher has logged since it last started the kubelet, or tried to."""
+    """What the launcher script has logged since it last started the kubelet or tried to start it."""
 
     ended: str = ""
-    """How the kubelet ended; empty if the launcher has started it since then."""
+    """The message that says how the kubelet ended, or an empty string if the script has started it since then."""
     left_out: tuple[str, ...] = ()
-    """Flags of kubeadm that the launcher left out, because the kubelet does not know them."""
+    """Flags from kubeadm that the script did not pass to the kubelet, because this kubelet does not know them."""
     failed_command: str = ""
-    """The message about a command that was run after the join and failed; empty if there is none."""
+    """The message about a failed post-join command, or an empty string if no command has failed."""
 
     @classmethod
     def parse(cls, lines: t.Iterable[str]) -> LauncherLog:
-        """Parse the last lines of the launcher's log."""
+        """Parse the last lines of the launcher script's log."""
         ended, command = "", ""
         left_out: list[str] = []
         begins = True
@@ -49,7 +49,7 @@ class LauncherLog:
 
 
 def powershell_error(lines: t.Sequence[str]) -> str:
-    """Return the last error of Windows PowerShell in a log, as one line, or an empty string if there is none."""
+    """Return the last PowerShell error in a log as a single line, or an empty string if there is none."""
     last = next((number for number in reversed(range(len(lines))) if _ERROR_ID in lines[number]), None)
     if last is None:
         return ""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Services, environment, name and disk of a node (no I/O)."""
+"""Observe the services, proxy variables, host name and disk space of a node (no I/O)."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from ..wire.messages import Call, CallResult, Json
 from .proxies import NAMES as PROXY_NAMES
 
 SERVICES = ("kubelet", "containerd", "docker", "cri-dockerd", "kube-proxy", "kubeproxy", "hns", "vmcompute")
-"""The services on which a node depends. Both spellings of kube-proxy are in use (AgentBaker: kubeproxy)."""
+"""The services on which a node depends. AgentBaker calls kube-proxy's service `kubeproxy`."""
 _START_MODES = {2: "automatic", 3: "manual", 4: "disabled"}
 _TCPIP = f"{registry_keys.SERVICES}\\Tcpip\\Parameters"
 _SERVICE_VALUES = ("ImagePath", "Start", "Environment")
 _NSSM_VALUES = ("Application", "AppParameters", "AppEnvironmentExtra", "AppStdout", "AppStderr")
-"""The settings of a service that nssm runs (nssm.cc/usage)."""
+"""Names of the registry values with the settings of a service that nssm runs. Source: nssm.cc/usage."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServiceFacts:
-    """A service of the node."""
+    """The observed state of one of the node's services."""
 
     name: str
     status: str
     """Running, Stopped, or a pending state."""
     start_mode: str
-    """automatic, manual or disabled; empty if unknown."""
+    """automatic, manual or disabled, or an empty string if unknown."""
     command: tuple[str, ...]
     """The service's program and its arguments. If nssm runs the service, this is the program that nssm starts."""
     environment: t.Mapping[str, str]
-    """Variables of this service only, with names in upper case."""
+    """The environment variables that are set for this service only, by name in upper case."""
     output: str = ""
-    """The file to which nssm writes the program's standard output; empty if there is none."""
+    """The file to which nssm writes the program's standard output, or an empty string if there is none."""
     log: str = ""
-    """The file to which nssm writes the program's standard error; empty if there is none."""
+    """The file to which nssm writes the program's standard error, or an empty string if there is none."""
 
     @property
     def running(self) -> bool:
@@ -56,16 +56,16 @@ class DiskSpace:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MachineFacts:
-    """The observed state of the machine itself."""
+    """The observed services, host name, proxy variables and disk space of a machine."""
 
     services: t.Mapping[str, ServiceFacts]
     """Installed services by name."""
     host_name: str
-    """The DNS host name, which the kubelet uses; it may be longer than the computer name."""
+    """The DNS host name, which the kubelet uses. It may be longer than the computer name."""
     environment: t.Mapping[str, str]
     """The machine's proxy variables, with names in upper case."""
     disk: DiskSpace | None
-    """The space on the system disk; None if unknown."""
+    """The space on the system drive, or None if unknown."""
 
     def environment_of(self, service: str) -> dict[str, str]:
         """Return the environment of a service's program: the machine's proxy variables and the service's variables."""
@@ -89,7 +89,7 @@ def calls() -> tuple[Call, ...]:
 
 
 def read(seen: t.Mapping[str, CallResult]) -> MachineFacts:
-    """Read the results of `calls`."""
+    """Return the state of the machine from the results of the calls that `calls` returned."""
     entries = zip(_registry_values(), seen["registry"].output, strict=False)
     registry = {key: item.get("value") for key, item in entries if isinstance(item, dict)}
     statuses = {str(item["Name"]).lower(): str(item["Status"]) for item in seen["services"].output}

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Observe a node with two remote commands: `first_calls`, and `second_calls`, which depend on the first results."""
+"""Build the calls of the two remote commands that observe a node, and read their results.
+
+The calls of the second command depend on the results of the first one.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,8 @@ _TAIL = 200
 """Number of lines that are read from the end of each log."""
 _MOST_PLUGINS = 50
 _NEEDED = (_MACHINE.id("services"), _MACHINE.id("registry"), _KUBELET.id("kubelet-files"))
-"""Calls of the first remote command that must succeed: without their results, the machine would seem to be unprepared
-or not to have joined."""
+"""IDs of the calls of the first remote command that must succeed. Without their results, a machine would seem to be
+unprepared or not to have joined a cluster."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,16 +47,16 @@ class ObservationOptions:
 
     @property
     def conf_dirs(self) -> tuple[str, ...]:
-        """The folders that are searched for CNI configurations."""
+        """The folders on the node that are searched for CNI configurations."""
         return tuple(dict.fromkeys((self.conf_dir, *self.hns.conf_dirs)))
 
     def lists(self, folder: str) -> bool:
-        """Return whether a folder is searched for CNI configurations."""
+        """Return whether a folder is one of `conf_dirs`."""
         return _folder(folder) in map(_folder, self.conf_dirs)
 
     @property
     def kube_proxy_configuration(self) -> str:
-        """Path of kube-proxy's configuration."""
+        """Path of kube-proxy's configuration file on the node."""
         return f"{self.install_dir}\\kube-proxy\\config.yaml"
 
 
@@ -63,7 +66,7 @@ class FirstFacts:
 
     windows: WindowsInfo
     clock_skew: float | None
-    """Seconds by which the node's clock is ahead of the controller's; None: unknown."""
+    """Seconds by which the node's clock is ahead of the controller's, or None if unknown."""
     machine: MachineFacts
     kubelet: KubeletFacts
     runtime: RuntimeFacts
@@ -71,17 +74,18 @@ class FirstFacts:
     cni_files: t.Mapping[str, str]
     """Content of the CNI configuration files by path."""
     network_record: t.Mapping[str, t.Any]
-    """The network that the role cni recorded (`plugin`, `mode`, `network`, `services`); empty if it recorded none."""
+    """The network that the role cni recorded on the node, with the keys `plugin`, `mode`, `network` and `services`.
+    Empty if there is no record."""
     kube_proxy: ConfigurationFile
 
     @property
     def conf_dir(self) -> str:
-        """The CNI configuration folder that the runtime reports; empty if it reports none."""
+        """The CNI configuration folder that the container runtime reports, or an empty string if it reports none."""
         return next((state.conf_dir for state in self.runtime.states.values() if state.conf_dir), "")
 
     @property
     def bin_dirs(self) -> tuple[str, ...]:
-        """The CNI plugin folders that the runtime reports; empty if it reports none."""
+        """The folders of CNI plugins that the container runtime reports. Empty if it reports none."""
         return next((state.bin_dirs for state in self.runtime.states.values() if state.bin_dirs), ())
 
 
@@ -90,12 +94,12 @@ class SecondFacts:
     """What the second remote command observed."""
 
     kubelet_version: str = ""
-    """Version of the kubelet, such as 1.37.1; empty if unknown."""
+    """Version of the kubelet, such as 1.37.1, or an empty string if unknown."""
     kubelet_error: str = ""
-    """The last error that ended the kubelet, from its log."""
+    """The last error in the kubelet's log that ended it, or an empty string if there is none."""
     launcher: LauncherLog = dataclasses.field(default_factory=LauncherLog)
     launcher_error: str = ""
-    """The last error that ended the launcher."""
+    """The last error of the launcher script, which starts the kubelet, or an empty string if there is none."""
     api: ApiConnection = dataclasses.field(default_factory=ApiConnection)
     plugins: t.Mapping[str, bool] = dataclasses.field(default_factory=dict)
     """Whether each CNI plugin's program exists, by the plugin's name."""
@@ -120,7 +124,7 @@ def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
 
 
 def _if_runtime_responds(call: Call) -> Call:
-    """Return a call that is skipped if containerd does not respond, so that only one call waits if containerd hangs."""
+    """Return a copy of a call that is skipped if containerd does not respond, so that fewer calls wait if it hangs."""
     return dataclasses.replace(call, needs=(*call.needs, _RUNTIME.id("info")))
 
 
@@ -131,11 +135,11 @@ def unread(seen: Observation) -> str:
 
 
 def read_first(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> FirstFacts:
-    """Read the results of `first_calls`.
+    """Return the facts from the results of the first remote command.
 
     Args:
-        seen: the observation.
-        windows: the version of Windows that was read at the same time.
+        seen: results of the calls from `first_calls`.
+        windows: facts about Windows that were read by the same command.
         now: time of the controller's clock (UTC) when the results arrived.
     """
     machine = machine_facts.read(_MACHINE.results(seen.calls))
@@ -175,7 +179,7 @@ def second_calls(facts: FirstFacts, options: ObservationOptions) -> tuple[Call, 
 
 
 def _logs(facts: FirstFacts) -> dict[str, str]:
-    """Return the paths of the logs to read: the kubelet's, and its launcher's."""
+    """Return the paths of the logs to read, those of the kubelet and its launcher script, by ID of the call."""
     service, command = facts.machine.services.get("kubelet"), facts.kubelet.command
     log = command.log_file or (service.log if service else "")
     output = service.output if service and command.by_launcher else ""
@@ -187,10 +191,10 @@ def _lines(result: CallResult | None) -> list[str]:
 
 
 def read_second(seen: Observation, facts: FirstFacts, options: ObservationOptions) -> SecondFacts:
-    """Read the results of `second_calls`.
+    """Return the facts from the results of the second remote command.
 
     Args:
-        seen: the observation.
+        seen: results of the calls from `second_calls`.
         facts: what the first command observed.
         options: the options of both commands.
     """
@@ -213,11 +217,11 @@ def read_second(seen: Observation, facts: FirstFacts, options: ObservationOption
 
 
 def plugin_paths(facts: FirstFacts, options: ObservationOptions) -> dict[str, list[str]]:
-    """Return the possible paths of each configured CNI plugin's program, by the plugin's name.
+    """Return the possible paths of the programs of all configured CNI plugins, by the plugin's name.
 
     Args:
         facts: what the first command observed.
-        options: the options.
+        options: locations of files on the node.
     """
     folders = facts.bin_dirs or (options.bin_dir,)
     names = sorted({name for text in active_configurations(facts, options).values() for name in _plugins(text)})
@@ -225,11 +229,11 @@ def plugin_paths(facts: FirstFacts, options: ObservationOptions) -> dict[str, li
 
 
 def active_configurations(facts: FirstFacts, options: ObservationOptions) -> dict[str, str]:
-    """Return the CNI configuration files in the folder that the runtime uses: their contents by path, sorted by path.
+    """Return the contents of the CNI configuration files that the container runtime uses, by path and sorted by path.
 
     Args:
         facts: what the first command observed.
-        options: the options.
+        options: locations of files on the node.
     """
     folder = _folder(facts.conf_dir or options.conf_dir)
     paths = [path for path in facts.cni_files if _folder(ntpath.dirname(path)) == folder]
@@ -237,10 +241,10 @@ def active_configurations(facts: FirstFacts, options: ObservationOptions) -> dic
 
 
 def networks_in(text: str) -> dict[str, str]:
-    """Return the types of HNS networks by name, as the plugins of a CNI configuration would use them.
+    """Return the types of the HNS networks that the plugins of a CNI configuration need, by name of the network.
 
-    win-bridge and win-overlay use an existing network with the name of the configuration (containernetworking/plugins
-    plugins/main/windows), and flannel's plugin calls one of them.
+    win-bridge and win-overlay need an existing network with the name of the configuration, and flannel's plugin calls
+    one of them. Source: containernetworking/plugins, plugins/main/windows.
     """
     types = {"win-bridge": "L2Bridge", "win-overlay": "Overlay", "sdnbridge": "L2Bridge", "sdnoverlay": "Overlay"}
     document = _object(text)
@@ -249,9 +253,9 @@ def networks_in(text: str) -> dict[str, str]:
 
 
 def last_error(lines: t.Sequence[str]) -> str:
-    """Return the last error that ended the kubelet, or an empty string if there is none.
+    """Return the last error in the kubelet's log that ended the kubelet, or an empty string if there is none.
 
-    Source: kubernetes cmd/kubelet/kubelet.go, cli.Run.
+    Source: kubernetes, cmd/kubelet/kubelet.go, cli.Run.
     """
     for line in reversed(lines):
         _head, mark, text = line.partition('"command failed" err=')
@@ -261,12 +265,12 @@ def last_error(lines: t.Sequence[str]) -> str:
 
 
 def _folder(path: str) -> str:
-    """Return the path of a folder in a form that can be compared."""
+    """Return a folder's path in a normalized form, for comparisons."""
     return path.replace("/", "\\").rstrip("\\").lower()
 
 
 def _unquoted(text: str) -> str:
-    """Return a value of the kubelet's log without its quotation marks (k8s.io/klog, format of %q)."""
+    """Return a value from the kubelet's log without the quotation marks and escapes that klog adds (%q)."""
     inner = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
     return inner.replace('\\"', '"').replace("\\\\", "\\")
 
@@ -276,7 +280,7 @@ def _version(text: str) -> str:
 
 
 def _plugins(text: str) -> set[str]:
-    """Return the plugins that a CNI configuration names, including delegates and IPAM plugins."""
+    """Return the names of the plugins in a CNI configuration, including delegates and IPAM plugins."""
     document = _object(text)
     listed = document.get("plugins")
     plugins = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else [document]

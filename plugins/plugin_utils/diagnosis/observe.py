@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Send the calls of observation.py to a node: one remote command, and a second one if there is more to observe."""
+"""Observe a node with one remote command, and with a second one if there is more to observe (see observation.py)."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def observe(session: NodeSession, options: ObservationOptions) -> tuple[FirstFac
 
     Args:
         session: the session with the node.
-        options: where programs and files are on the node.
+        options: locations of programs and files on the node.
 
     Returns:
-        What both commands observed.
+        What the first and the second command observed.
 
     Raises:
         NodeError: the module `invoke_calls` failed, its result cannot be used, or a call that a diagnosis needs failed.

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which proxy the kubelet uses for the API server (no I/O).
+"""Find out which proxy the kubelet uses for the API server (no I/O).
 
-The rules follow Go's net/http (golang.org/x/net/http/httpproxy, Config.useProxy): a proxy for HTTPS comes only
-from HTTPS_PROXY, loopback addresses are never reached through a proxy, and NO_PROXY lists host names, domains,
-addresses and networks, each with an optional port.
+The rules are those of Go's net/http: the proxy for HTTPS comes only from HTTPS_PROXY, loopback addresses are never
+reached through a proxy, and NO_PROXY lists host names, domains, addresses and networks, each with an optional port.
+Source: golang.org/x/net/http/httpproxy, Config.useProxy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def proxy_for(host: str, port: int, environment: t.Mapping[str, str]) -> str:
     Args:
         host: host name or IP address of the server.
         port: port of the server.
-        environment: the environment of the program, with names in upper case.
+        environment: environment variables of the program that connects, with names in upper case.
     """
     proxy = environment.get("HTTPS_PROXY", "").strip()
     host = host.strip("[]").lower().rstrip(".")

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The container runtime of a node: its pipe, its state, its pause image and kube-proxy's container (no I/O).
+"""Observe a node's container runtime: its named pipe, its state, its images and its running containers (no I/O).
 
-Sources: kubernetes-sigs/cri-tools docs/crictl.md; containerd internal/cri/server/status.go (the output of `crictl
-info`); containerd cmd/ctr/commands/images (list, check).
+Sources: kubernetes-sigs/cri-tools, docs/crictl.md; containerd, internal/cri/server/status.go for the output of `crictl
+info`; containerd, cmd/ctr/commands/images for `list` and `check`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RUNTIME_SERVICES: t.Mapping[str, tuple[str, ...]] = {
     node_paths.CONTAINERD_PIPE: ("containerd",),
     node_paths.CRI_DOCKERD_PIPE: ("docker", "cri-dockerd"),
 }
-"""The services behind each known endpoint, in their start order."""
+"""The Windows services behind each known endpoint of a container runtime, in the order in which they start."""
 _TIMEOUT = 30.0
 _LISTING = 1_000_000
 _CONFIGURATION = "C:\\Program Files\\containerd\\config.toml"
@@ -35,11 +35,11 @@ class RuntimeState:
     """What a container runtime reports about itself with `crictl info`."""
 
     ready_problem: str = ""
-    """Why the runtime is not ready; empty if it is ready."""
+    """Why the runtime is not ready, or an empty string if it is ready."""
     network_problem: str = ""
-    """Why the runtime's network is not ready; empty if it is ready."""
+    """Why the runtime's network is not ready, or an empty string if it is ready."""
     load_problem: str = ""
-    """Why the CNI configuration could not be loaded; empty if it was loaded, or if the runtime reports no reason."""
+    """Why the CNI configuration could not be loaded, or an empty string if it was loaded or no reason is reported."""
     conf_dir: str = ""
     bin_dirs: tuple[str, ...] = ()
     sandbox_image: str = ""
@@ -47,13 +47,13 @@ class RuntimeState:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageState:
-    """A container image in containerd's store."""
+    """The state of a container image in containerd's store."""
 
     status: str
     """How complete the container image is in the store: `complete`, `incomplete`, or `unavailable` if it has no
     manifest for the node's build of Windows."""
     builds: tuple[int, ...] = ()
-    """Builds of Windows for which the image has manifests; empty if containerd does not list them (before 2.0)."""
+    """Builds of Windows for which the image has manifests. Empty before containerd 2.0, which first listed them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,17 +61,17 @@ class RuntimeFacts:
     """What was observed about the container runtime."""
 
     pipes: frozenset[str]
-    """Known endpoints whose named pipe exists."""
+    """The endpoints in `RUNTIME_SERVICES` whose named pipe exists."""
     states: t.Mapping[str, RuntimeState]
-    """States by endpoint."""
+    """What the runtime behind each endpoint reports, by endpoint."""
     problems: t.Mapping[str, str]
     """Why the state of an endpoint could not be read, by endpoint."""
     sandbox_image: str
-    """Name of the pause image; empty if unknown."""
+    """Name of the pause image, or an empty string if unknown."""
     images: t.Mapping[str, ImageState]
-    """Images in containerd's store by name."""
+    """States of the images in containerd's store, by name of the image."""
     containers: frozenset[str] | None
-    """Names of the running containers; None: unknown."""
+    """Names of the running containers, or None if unknown."""
 
 
 def calls(crictl: str, ctr: str) -> tuple[Call, ...]:
@@ -126,7 +126,7 @@ def calls(crictl: str, ctr: str) -> tuple[Call, ...]:
 
 
 def read(seen: t.Mapping[str, CallResult]) -> RuntimeFacts:
-    """Read the results of `calls`."""
+    """Return the state of the container runtime from the results of the calls that `calls` returned."""
     states: dict[str, RuntimeState] = {}
     problems: dict[str, str] = {}
     for name, endpoint in _INFO.items():
@@ -157,7 +157,7 @@ def _last_line(result: CallResult) -> str:
 
 
 def _state(text: str) -> RuntimeState | None:
-    """Return the state in the output of `crictl info`, or None if the output is malformed."""
+    """Return the state that the output of `crictl info` describes, or None if the output is malformed."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -198,7 +198,7 @@ def _configured_image(result: CallResult | None) -> str:
     """Return the pause image in containerd's configuration, or an empty string if it is not set there.
 
     The name of the setting depends on the version: `sandbox_image` until containerd 1.7, `pinned_images.sandbox` since
-    2.0 (containerd docs/cri/config.md).
+    2.0. Source: containerd, docs/cri/config.md.
     """
     file = result.first if result is not None and result.ok else None
     try:
@@ -216,9 +216,9 @@ def _configured_image(result: CallResult | None) -> str:
 
 
 def _images(listed: CallResult | None, checked: CallResult | None) -> dict[str, ImageState]:
-    """Return the images that `ctr images check` lists, with the builds in the output of `ctr images list`.
+    """Return the states of the images that `ctr images check` lists, with the builds from `ctr images list`.
 
-    If `check` cannot check an image, it fails only after it has printed the table.
+    The output of `check` is used even if the command fails, because it prints the whole table before it fails.
     """
     builds = {columns[0]: _builds(line) for line, columns in _rows(listed)}
     return {
@@ -238,7 +238,7 @@ def _rows(result: CallResult | None) -> t.Iterator[tuple[str, list[str]]]:
 
 
 def _builds(line: str) -> tuple[int, ...]:
-    """Return the builds in a list of platforms such as `windows(10.0.17763.8146)/amd64`."""
+    """Return the Windows builds in a line that lists platforms such as `windows(10.0.17763.8146)/amd64`."""
     head, tail = _BUILD
     texts = (part.partition(tail)[0].partition(".")[0] for part in line.split(head)[1:])
     return tuple(dict.fromkeys(int(text) for text in texts if text.isdigit() and len(text) < 10))

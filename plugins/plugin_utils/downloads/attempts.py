@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The calls that download and verify one file from the first source that has it, and how to read their results."""
+"""Build the calls that download a file from the first source that has it and verify it, and read their results."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from . import archive_members, curl
 from .curl_errors import describe_curl_error
 
 FETCHED = "fetched"
-"""Id of the call that fails if no source delivered the file."""
+"""ID of the call that fails if no source delivered the file."""
 DOWNLOAD, VERIFY = Scope("download-"), Scope("verify-")
-"""Scopes of the calls that download the file, and of the calls that verify it: one call per attempt in each scope."""
+"""Scopes (ID prefixes) of the calls that download and verify the file. Each attempt has one call of both kinds."""
 _MAGIC: t.Mapping[str, tuple[int, str]] = {
     ".zip": (4, "UEsDBA=="),
     ".gz": (3, "H4sI"),
@@ -27,7 +27,7 @@ _MAGIC: t.Mapping[str, tuple[int, str]] = {
     ".msi": (8, "0M8R4KGxGuE="),
     ".exe": (2, "TVo="),
 }
-"""The first bytes of files by file extension: how many bytes identify the format, and these bytes in base64.
+"""The first bytes that identify a file format, by file extension: the number of bytes, and the bytes in base64.
 
 Source: https://en.wikipedia.org/wiki/List_of_file_signatures"""
 
@@ -43,25 +43,25 @@ class DownloadSource:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Download:
-    """A file to download, its sources, and how it is verified."""
+    """A file to download, its sources, and how the node verifies it."""
 
     path: str
-    """Windows path of the file."""
+    """Windows path at which the node stores the file."""
     sources: tuple[DownloadSource, ...]
-    """The sources in the order of use."""
+    """The sources, in the order in which they are tried."""
     commit: t.Mapping[str, Json]
-    """Parameters of `@commit-file` that verify the file."""
+    """Parameters with which the node's command `@commit-file` verifies the file."""
     verified: bool
     """Whether the file has a checksum. If it has none, the first bytes of a file with a known extension must fit the
     extension, and an archive must be complete."""
     manifest: t.Mapping[str, Json] | None = None
-    """The manifest to write next to the file. The redacted URL of the source that delivered the file is added to this
-    manifest as `source`."""
+    """The manifest to write next to the file, or None for no manifest. The redacted URL of the source that delivered
+    the file is added to it as `source`."""
     timeout: float = 3600.0
     parallel: int | None = None
     secret: bool = False
     version: curl.Version = ()
-    """Version of curl."""
+    """Version of curl on the node. Empty if unknown."""
 
     @property
     def part(self) -> str:
@@ -70,15 +70,15 @@ class Download:
 
     @property
     def checksum(self) -> str:
-        """Path of the source's checksum file on the node."""
+        """Path of the downloaded checksum file on the node."""
         return f"{self.path}.checksum"
 
 
 def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
-    """Yield the calls of all attempts to download the file.
+    """Yield the calls of all attempts to download a file.
 
-    Each source is tried in order until one delivers the file. If the download from the last source was interrupted,
-    this source is tried again.
+    The sources are tried in order until one delivers the file. If the download from the last source is interrupted, the
+    last source is tried once more.
 
     Args:
         download: the requested download.
@@ -112,10 +112,10 @@ def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _DownloadSize(SizeProbe):
-    """The size of a file, read from the headers that its sources send."""
+    """The remaining size of a download, according to the headers that its sources send."""
 
     present: int
-    """Bytes that are on the disk already."""
+    """Number of bytes of the file that are already on the disk."""
 
     def size(self, results: Results) -> int | None:
         offers = (curl.offered(results.get(call.id)) for call in self.calls)
@@ -125,11 +125,11 @@ class _DownloadSize(SizeProbe):
 def space(download: Download, present: int) -> SpaceRequirement:
     """Return the disk space that a download needs.
 
-    The first source is asked for the size of the file, and the second one only if the first request fails.
+    The node asks the first source for the size of the file, and the second source only if the first request fails.
 
     Args:
         download: the requested download.
-        present: bytes that are on the disk already.
+        present: number of bytes of the file that are already on the disk.
     """
     # Ignore a proxy in the machine's environment, because this run may remove it later.
     first, *others = (
@@ -150,7 +150,7 @@ def likely_space(download: Download, files: str, *others: str) -> SpaceRequireme
 
     Args:
         download: the requested download.
-        files: id of the call `@read-file` that reads the file and `others`.
+        files: ID of the call of `@read-file` that checks whether the file and `others` exist.
         others: paths of files that can be used instead of a download.
     """
     # Without input, a cmdlet is skipped, which counts as a success (docs/wire.md).
@@ -172,7 +172,7 @@ def likely_space(download: Download, files: str, *others: str) -> SpaceRequireme
 
 
 def _attempt(download: Download, source: DownloadSource, label: str, done: tuple[str, ...]) -> t.Iterator[Call]:
-    """Yield the calls for one source: its checksum file, the file, and the verification."""
+    """Yield the calls that download the checksum file and the file from one source, and that verify the file."""
     needs: tuple[str, ...] = ()
     if source.checksum_url:
         fetched = f"{download.checksum}.part"
@@ -211,15 +211,15 @@ def _attempt(download: Download, source: DownloadSource, label: str, done: tuple
 
 
 def _inside(label: str) -> Scope:
-    """Return the scope of the calls with which one attempt checks the names in an archive."""
+    """Return the scope (ID prefix) of the calls with which an attempt checks the names in an archive."""
     return Scope(f"inside-{label}-")
 
 
 def _archive_checks(download: Download, label: str) -> tuple[Call, ...]:
     """Return the calls that check that an archive is complete and unpacks only into the target folder.
 
-    An archive with a correct checksum is complete. Of such archives, only zip archives are checked further, because
-    listing a zip archive is cheap, and listing a tar.gz archive reads the whole file.
+    If the archive has a checksum, its completeness is not checked, and its names are checked only in a zip archive.
+    Listing a zip archive is cheap, but listing a tar.gz archive reads the whole file.
     """
     path = download.path.lower()
     if not path.endswith(archive_members.FORMATS) or (download.verified and not path.endswith(".zip")):
@@ -268,11 +268,11 @@ def _commit(call_id: str, parameters: dict[str, Json], needs: tuple[str, ...], d
 
 
 def explain(download: Download, results: t.Mapping[str, CallResult]) -> str:
-    """Return why each source failed. Signatures in URLs are redacted.
+    """Return the reason why each source failed, as one string. Signatures in URLs are redacted.
 
     Args:
         download: the requested download.
-        results: results of `calls`, by id.
+        results: results of the calls that `calls` yields, by ID.
     """
     reasons = [
         f"{redact_url(source.url)}: {why}"
@@ -283,11 +283,11 @@ def explain(download: Download, results: t.Mapping[str, CallResult]) -> str:
 
 
 def downloaded(download: Download, results: t.Mapping[str, CallResult]) -> dict[str, t.Any] | None:
-    """Return the hash, size and source (without signature) of the downloaded file, or None if no source delivered it.
+    """Return the SHA-256, size and redacted source of the downloaded file, or None if no source delivered it.
 
     Args:
         download: the requested download.
-        results: results of `calls`, by id.
+        results: results of the calls that `calls` yields, by ID.
     """
     for label, source in _labelled(download, results):
         verify = results.get(VERIFY.id(label))
@@ -297,7 +297,7 @@ def downloaded(download: Download, results: t.Mapping[str, CallResult]) -> dict[
 
 
 def _labelled(download: Download, results: t.Mapping[str, CallResult]) -> list[tuple[str, DownloadSource]]:
-    """Return each attempt's source, with the suffix of the attempt's call ids."""
+    """Return the ID suffix of the calls of each attempt, with the source that the attempt uses."""
     # The first source has two attempts if there was an unfinished download.
     first = [download.sources[0]] if VERIFY.id(str(len(download.sources))) in results else []
     numbered = [(str(index), source) for index, source in enumerate([*first, *download.sources])]
@@ -329,7 +329,7 @@ def _why(label: str, results: t.Mapping[str, CallResult], route: curl.DownloadRo
 
 
 def _transfer(result: CallResult, route: curl.DownloadRoute) -> str:
-    """Return what curl's exit code means, with the HTTP status if that is the cause; otherwise with curl's message."""
+    """Return what curl's exit code means, with the HTTP status if it is the cause, else with curl's own message."""
     code = result.exit_code or 0
     if code == 47 and route.headers:
         # If all headers are credentials, curl 7.83 and later follow redirects, so code 47 may mean too many redirects.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read checksums in the notations that publishers and users write."""
+"""Read checksums in the formats that publishers and users write."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _LENGTHS = {"SHA256": 64, "SHA512": 128}
 
 
 def checksum_in(content: str, name: str, algorithm: str) -> str | None:
-    r"""Return the hash that a checksum file has for a name, in lower case; None if it has none.
+    r"""Return a file's hash in lower case from the content of a checksum file, or None if it contains none.
 
-    The file contains either only a bare hash, or lines `HASH  NAME` (`*NAME` for binary files). Of these lines, the
-    first one with the requested name is used; only the part of a name after its last `/` or `\` matters. Case does not
-    matter, as in Windows file names. `@commit-file` uses the same rules (docs/wire.md).
+    The content is either a single hash, or lines of the form `HASH  NAME` (`*NAME` for binary files). The first line
+    with the requested name is used. Only the part of a name after its last `/` or `\` matters. Case does not matter, as
+    in Windows file names. The command `@commit-file` uses the same rules (docs/wire.md).
     """
     line = re.compile(rf"[ \t]*([0-9a-fA-F]{{{_LENGTHS[algorithm]}}})(?:[ \t]+[*]?([^ \t].*?))?[ \t]*")
     # These are the only line endings that .NET recognizes.

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Download with Windows' curl.exe. Standard input provides URL, proxy and headers, so that no process list shows them.
+"""Build the calls with which a node downloads files with Windows' curl.exe.
 
-Windows Server 2019 may have curl 7.55 (2017), so a newer option is used only if the version is known to have it:
-https://curl.se/docs/manpage.html ("Added in").
+curl reads the URL, proxy and headers from standard input, so that no process list shows them. Windows Server 2019 may
+have curl 7.55 (2017), so newer options are used only if curl's version is known to support them.
+Source: https://curl.se/docs/manpage.html ("Added in").
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from ..wire.messages import Call, CallResult
 
 SCHEMES = ("http", "https", "file")
 PARALLEL = 8
-"""Default number of parallel downloads."""
+"""Default number of parallel downloads on a node."""
 VERSION_CALL = query("curl", "curl.exe", arguments=("--version",), output_limit=2000)
-"""The call that prints curl's version in the first line. The node returns only the end of an output that exceeds the
-limit, so the limit is high. All resources share one call."""
+"""The call that prints curl's version in its first line. All resources share this call. Its output limit is high,
+because the node returns only the end of a longer output."""
 _BETWEEN = 1
-"""Seconds between two attempts of a call."""
+"""Pause in seconds between two attempts of a download."""
 _REPLACED = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _RATE = re.compile(r"[1-9][0-9]{0,12}[kKmMgG]?")
 
@@ -40,7 +41,7 @@ class DownloadRoute:
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     ignore_revocation: bool = False
     limit_rate: str | None = None
-    """Maximum bytes per second, such as `500K`."""
+    """Maximum number of bytes per second in curl's notation, such as `500K`."""
 
     @property
     def secret(self) -> bool:
@@ -49,15 +50,15 @@ class DownloadRoute:
 
     @property
     def only_credentials(self) -> bool:
-        """Whether all headers are Authorization or Cookie, which newer versions of curl do not send to other hosts."""
+        """Whether there are no headers but Authorization and Cookie, which newer curl does not send to other hosts."""
         return {name.strip().lower() for name in self.headers} <= {"authorization", "cookie"}
 
     def follows(self, version: Version = ()) -> bool:
-        """Return whether redirects are followed.
+        """Return whether curl may follow redirects.
 
-        A site's headers are for that site only, but curl forwards most headers. Only curl 7.83 and later send
-        neither Authorization nor Cookie to another host, port or protocol (CVE-2018-1000007, CVE-2022-27774,
-        CVE-2022-27776): https://curl.se/docs/security.html
+        A site's headers are for that site only, but curl also sends most headers to the target of a redirect. Only curl
+        7.83 and later send neither Authorization nor Cookie to another host, port or protocol (CVE-2018-1000007,
+        CVE-2022-27774, CVE-2022-27776). Source: https://curl.se/docs/security.html
         """
         return not self.headers or (self.only_credentials and version >= (7, 83))
 
@@ -65,7 +66,7 @@ class DownloadRoute:
         """Return curl's options for a URL.
 
         Without `proto` and `proto-redir`, curl would follow a redirect from HTTPS to HTTP or FTP. Every curl that comes
-        with Windows has both options, which curl 7.20.2 added: https://curl.se/docs/manpage.html
+        with Windows supports both options, which curl 7.20.2 added. Source: https://curl.se/docs/manpage.html
         """
         allowed = [("proto", f"={','.join(SCHEMES)}"), ("proto-redir", f"={_redirects_to(url)}")]
         options: list[tuple[str, str | None]] = [("location", None), *allowed]
@@ -99,7 +100,7 @@ def download(
     parallel: int | None = None,
     version: Version = (),
 ) -> Call:
-    """Return the call that downloads a URL to a file; by default, it resumes an earlier attempt.
+    """Return the call that downloads a URL to a file.
 
     curl itself retries transient statuses (408, 500, 502 to 504, and 429 since 7.67) and refused connections, after 1,
     2, 4 and 8 seconds or when the server asks for it (Retry-After, since 7.75). The call's own retries resume
@@ -107,15 +108,15 @@ def download(
     older than 7.67.
 
     Args:
-        call_id: id of the call.
+        call_id: ID of the call.
         url: the URL.
         output: Windows path of the file.
         route: options for reaching the source.
         timeout: time limit of one attempt in seconds.
-        needs: as in `Call`.
-        unless: as in `Call`.
-        on_error: as in `Call`.
-        parallel: as in `Call`.
+        needs: see `Call`.
+        unless: see `Call`.
+        on_error: see `Call`.
+        parallel: see `Call`.
         secret: whether the output is secret. If the URL or the route contains credentials, curl prints nothing but the
             HTTP status and the content type, and the batch is hidden from all output anyway.
         resume: whether to resume an unfinished file at `output`.
@@ -151,7 +152,7 @@ def _guarded(url: str, route: DownloadRoute) -> bool:
 def _fetching(
     url: str, output: str, route: DownloadRoute, resume: bool, version: Version
 ) -> list[tuple[str, str | None]]:
-    """Return curl's options for a download."""
+    """Return all of curl's options for a download."""
     return [
         ("url", url),
         ("globoff", None),
@@ -173,7 +174,7 @@ def _fetching(
 
 
 def _redirects_to(url: str) -> str:
-    """Return the protocols to which a redirect may lead; a redirect from HTTPS may only lead to HTTPS."""
+    """Return the protocols to which a redirect may lead. From HTTPS, it may lead only to HTTPS."""
     return "https" if is_encrypted(url) else "http,https"
 
 
@@ -183,10 +184,10 @@ def is_encrypted(url: str) -> bool:
 
 
 def ask(call_id: str, url: str, route: DownloadRoute, *, version: Version = ()) -> Call:
-    """Return the call that reads a file's size and ETag without downloading it, with a request that all servers allow.
+    """Return the call that reads a file's size and ETag by requesting its first byte, which all servers allow.
 
-    The call's output contains headers, which may contain the signatures of redirects, so the call belongs in a private
-    batch.
+    The call's output contains response headers. They may contain signed URLs of redirects, so the call must be part of
+    a private batch, whose output is not shown.
     """
     options: list[tuple[str, str | None]] = [
         ("url", url),
@@ -238,27 +239,28 @@ def offered(result: CallResult | None) -> RemoteFile | None:
 
 
 def read_version(result: CallResult | None) -> Version:
-    """Return the version that `VERSION_CALL` printed; empty if unknown."""
+    """Return curl's version from the result of `VERSION_CALL`, or an empty tuple if unknown."""
     match = re.match(r"curl (\d+)\.(\d+)(?:\.(\d+))?", result.stdout if result is not None else "")
     return tuple(int(part or 0) for part in match.groups()) if match else ()
 
 
 def is_rate(text: str) -> bool:
-    """Return whether `text` is a rate in curl's notation."""
+    """Return whether a string is a transfer rate in curl's notation, such as `500K`."""
     return bool(_RATE.fullmatch(text))
 
 
 def line(name: str, value: str | None) -> str:
-    """Return a line of a curl configuration file."""
+    """Return an option of curl as a line of a curl configuration file."""
     if value is None:
         return name
     return f'{name} = "{"".join(_REPLACED.get(letter, letter) for letter in value)}"'
 
 
 def is_url(text: str) -> bool:
-    """Return whether curl may download a URL.
+    """Return whether a string is a URL that curl can download.
 
-    Such a URL has a known scheme, a host (unless it is `file:`), a path, and neither spaces nor control characters.
+    Such a URL has the scheme http, https or file, a host (except with file), a path, and neither spaces nor control
+    characters.
     """
     try:
         parts = urllib.parse.urlsplit(text)
@@ -270,5 +272,5 @@ def is_url(text: str) -> bool:
 
 
 def file_name(url: str) -> str:
-    """Return the file name in a URL, decoded, or an empty string if the URL ends with a slash."""
+    """Return the decoded file name at the end of a URL's path, or an empty string if the path ends with a slash."""
     return urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The exit codes of curl.exe as text.
+"""Describe the exit codes of curl.exe.
 
 Source: https://curl.se/libcurl/c/libcurl-errors.html
 """

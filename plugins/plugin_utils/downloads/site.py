@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An additional source of a file, with its own settings."""
+"""Define additional sources of files, which have their own settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .curl import DownloadRoute
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Site:
-    """An additional source, used before `urls`."""
+    """An additional source of an artifact, which is tried before the artifact's `urls`."""
 
     url: str = dataclasses.field(metadata={"help": "URL of the file at this source.", "secret": True})
     checksum_url: str | None = dataclasses.field(
@@ -35,10 +35,10 @@ class Site:
     )
 
     def route(self, own: DownloadRoute) -> DownloadRoute:
-        """Return how the source is reached.
+        """Return the options with which a node connects to this source.
 
         Args:
-            own: how the artifact's own URLs are reached. The settings of this source take precedence.
+            own: the options for the artifact's own URLs. The settings of this source take precedence.
         """
         return dataclasses.replace(
             own,

@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bring a node into the state that its resources describe: start at converge.py, which runs every step."""
+"""Bring a node into the state that its resources describe. Start at converge.py, which runs all steps."""

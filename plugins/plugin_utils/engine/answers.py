@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The node's answers during a convergence, for modules that return more than what was changed."""
+"""Record the results of a convergence's calls, for modules that return more than what was changed."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from .planning import Questions
 
 @dataclasses.dataclass(kw_only=True)
 class Answers:
-    """The node's answers during one convergence."""
+    """The results of the calls that a node ran during one convergence."""
 
     questions: Questions | None = None
-    """The questions that the resources ask; None before the first observation."""
+    """The calls with which the resources observe the node, or None before the first observation."""
     first: dict[str, CallResult] = dataclasses.field(default_factory=dict)
-    """Results of the first observation, by call id."""
+    """Results of the first observation, by call ID."""
     latest: dict[str, CallResult] = dataclasses.field(default_factory=dict)
-    """Results of the last observation, by call id."""
+    """Results of the last observation, by call ID."""
     applied: dict[str, CallResult] = dataclasses.field(default_factory=dict)
-    """Results of the changes, by call id."""
+    """Results of the changes, by call ID."""
 
     def observed(self, questions: Questions, calls: t.Mapping[str, CallResult]) -> None:
-        """Record the answers of an observation."""
+        """Record the results of an observation."""
         self.questions = questions
         self.latest = dict(calls)
         self.first = self.first or self.latest
 
     def of_resource(self, position: int) -> tuple[dict[str, CallResult], dict[str, CallResult]]:
-        """Return a resource's last observation, and the results of its change, by the resource's own call ids."""
+        """Return the results of a resource's last observation and of its change, by the resource's own call IDs."""
         observed = self.questions.answers(self.latest, position) if self.questions else {}
         return observed, scope(position).results(self.applied)
 
     def to_first(self, calls: t.Sequence[Call]) -> dict[str, CallResult]:
-        """Return the first observation's answers to the questions that `calls` ask, by call id.
+        """Return the first observation's results of the commands that `calls` run, by the IDs of `calls`.
 
-        Any resource may have asked the same question, under any id. Questions are compared by command and arguments
-        only, so the calls must run programs.
+        Any resource may have run the same command under any ID. Calls are compared only by command and arguments, so
+        they must run programs.
         """
         if self.questions is None:
             return {}

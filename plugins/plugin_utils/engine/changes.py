@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Helpers for `Resource.plan`: read answers, and build a Change from the observed and the desired state."""
+"""Help resources to plan changes: read the results of calls, and compare the observed with the desired state."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..wire.messages import Call, CallResult, Results
 from .resource import Change, Resource
 
 _OPEN = frozenset({"state", "path", "name"})
-"""Keys of `before` and `after` that `no_log` does not hide, because they only identify the resource, or say whether it
-exists."""
+"""Keys of `before` and `after` that `no_log` does not hide, because they only identify the resource or say whether
+it exists."""
 
 Reboot = t.Literal["never", "if_reported", "always"]
 
@@ -31,7 +31,7 @@ class ObservationError(ResourceError):
 
 
 def answered(resource: Resource, seen: Results, call: str) -> CallResult:
-    """Return the result of an observe call that must succeed.
+    """Return the result of an observing call that must succeed.
 
     Raises:
         ObservationError: the call failed or did not run.
@@ -45,7 +45,7 @@ def answered(resource: Resource, seen: Results, call: str) -> CallResult:
 
 
 def objects(resource: Resource, seen: Results, call: str) -> tuple[t.Mapping[str, t.Any], ...]:
-    """Return the objects of an observe call that must succeed.
+    """Return the objects that an observing call returned. The call must succeed.
 
     Raises:
         ObservationError: the call failed or did not run.
@@ -54,7 +54,7 @@ def objects(resource: Resource, seen: Results, call: str) -> tuple[t.Mapping[str
 
 
 def only(resource: Resource, seen: Results, call: str) -> t.Mapping[str, t.Any]:
-    """Return the first object of an observe call that must succeed and return at least one object.
+    """Return the first object that an observing call returned. The call must succeed and return at least one object.
 
     Raises:
         ObservationError: the call failed, did not run, or returned no object.
@@ -84,15 +84,15 @@ def update(
     why: str | None = None,
     reboot: Reboot = "never",
 ) -> Change | None:
-    """Return a change from `before` to `after` that shows the differences, or None if there are none.
+    """Return a change that shows the differences between `before` and `after`, or None if there are none.
 
     Args:
         resource: the resource that changes.
-        before: the observed state, in the notation of `after`. A missing key counts as None.
+        before: the observed state, with the keys and notation of `after`. A missing key counts as None.
         after: the desired state.
         calls: the calls that make the change.
-        why: the reason; by default a sentence that lists the differences.
-        reboot: whether the node reboots after the change; see `Change.reboot`.
+        why: the reason for the change. If None, it is a sentence that lists the differences.
+        reboot: whether the node must reboot after the change. See `Change.reboot`.
     """
     differing = [key for key in after if before.get(key) != after[key]]
     if not differing:
@@ -157,7 +157,7 @@ def _hidden(shown: dict[str, t.Any], instead: str) -> dict[str, t.Any]:
 
 
 def _without_users(value: t.Any, instead: str = BLANK) -> t.Any:
-    """Return the value without the users and passwords in URLs."""
+    """Return a value without the users and passwords in its URLs."""
     return each_text(value, lambda text: redact_users(text, instead))
 
 

@@ -5,7 +5,7 @@
 `Convergence.run` is the whole process:
 
 1. observe: one batch (several if the calls exceed 1 MB) reads the state of all resources from the node.
-2. plan: each resource compares its desired state with the answers (planning.py).
+2. plan: each resource compares its desired state with the observed state (planning.py).
 3. measure: one batch reads free disk space and download sizes, if the plan needs disk space and the observation does
    not include them (disk_space.py).
 4. apply: one batch makes the changes of all resources. If a reboot or the limit of 1 MB ends it, another batch follows.
@@ -56,7 +56,7 @@ class _BatchEnd:
     done: int
     """The number of the batch's changes that were attempted, including independent changes that failed."""
     reboot: bool
-    """Whether a reboot is needed: a barrier stopped the batch, or a program reported it."""
+    """Whether a reboot is needed, because a program reported it or a change that must wait for it ended the batch."""
     fatal: bool
     """Whether an error stopped the batch."""
     ordered: bool = False
@@ -73,13 +73,13 @@ class Convergence:
         may_reboot: whether to reboot the node if a change needs a reboot. If false, the run ends after that change.
         disruptive: `defer` postpones changes that disrupt the pods of a live node, and later changes that build on
             them.
-        allowed_code_policies: the policies in `code_policies.CHOICES` that, as the user declares, allow the resources'
-            programs to run.
+        allowed_code_policies: names in `code_policies.CHOICES` of the policies that do not block the resources'
+            programs, according to the user.
         check_space: whether to check that the changes fit on the node's volumes. This is not needed if an earlier run
             of the same resources has just measured and deferred the changes.
         offline: whether to fail if a change would download something. This is checked before the first change.
-        disk_limit: size of the system volume to assume if it is larger, in bytes; see `disk_space.free`.
-        answers: records the node's answers.
+        disk_limit: size in bytes to assume for the system volume if it is larger; see `disk_space.free`.
+        answers: an object that records the results of the node's calls.
     """
 
     def __init__(
@@ -123,16 +123,16 @@ class Convergence:
         """Paths, in lower case, of files that are missing because the changes that would create them failed."""
         self._progress = ProgressReporter(session)
         self.outcome = ConvergenceOutcome()
-        """The outcome, which is filled in during the run, so that it shows what was done even after an exception."""
+        """The outcome. It is filled in during the run, so it shows what was done even after an exception."""
 
     def run(self) -> ConvergenceOutcome:
-        """Converge the node.
+        """Bring the node into the desired state.
 
         Returns:
-            What was done; failed changes are in `failures`.
+            What was done. Failed changes are in `failures`.
 
         Raises:
-            NodeError: the run cannot continue; the message names the node and the reason.
+            NodeError: the run cannot continue. The message names the node and the reason.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         try:
@@ -176,9 +176,9 @@ class Convergence:
 
         Raises:
             UnsupportedWindows: the collection does not support the node's version of Windows.
-            NodeError: the module failed, or the node's answers cannot be used; this node cannot have a resource as
-                described; a code policy that the user has not allowed may block the resources' programs (except in
-                check mode); or a change would download something although `offline` is set.
+            NodeError: the module failed, or its result is malformed; a resource cannot exist on this node as described;
+                a code policy that the user has not allowed may block the resources' programs (except in check mode);
+                or a change would download something although `offline` is set.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         step, private = "observe", self._observes_privately
@@ -214,14 +214,14 @@ class Convergence:
         return [f"{self._node.name}: {planned.resource.title}: {text}" for text in planned.change.warnings]
 
     def _select(self, pending: list[Planned]) -> list[Planned]:
-        """Return the changes that this run makes, and record the others as deferred."""
+        """Return the changes that this run makes, and record the other changes as deferred."""
         if self._disruptive == "apply":
             return pending
         now, self.outcome.deferred = split(pending)
         return now
 
     def _apply_in_parts(self, pending: list[Planned]) -> None:
-        """Measure and apply the plan; a size that is available only later is measured just before it is needed."""
+        """Measure the required disk space, and apply the plan. Sizes that are not known yet are measured later."""
         # Measure the deferred changes as well, because a node must not be drained for changes that would not fit.
         rest = self._measure([*pending, *self.outcome.deferred], begun=False)
         if not 0 < rest < len(pending):
@@ -231,7 +231,7 @@ class Convergence:
             self._apply_all(pending[rest:])
 
     def _measure(self, pending: t.Sequence[Planned], *, begun: bool) -> int:
-        """Check that the changes fit on the node's volumes, if they need disk space.
+        """Check that the node's volumes have enough free space for the changes.
 
         Returns:
             The index of the first change that must be measured again later, or the number of changes if there is none.
@@ -262,7 +262,7 @@ class Convergence:
             following: changes that the caller makes afterwards.
 
         Returns:
-            Whether the run can continue: all changes were attempted, and the reboots that they need were made.
+            Whether the run can continue because all changes were attempted and all required reboots were made.
         """
         while pending or self._restarts:
             work = next_work(pending, self._restarts, reboot_order=self._reboot_order)
@@ -371,7 +371,7 @@ class Convergence:
         """Reboot the node, if the options allow a reboot.
 
         Args:
-            pending: the changes that follow.
+            pending: the changes that remain after the reboot.
             ordered: whether the last batch requested the reboot.
 
         Returns:

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Split a plan into changes that are made now, and changes that wait until the node is drained (no I/O).
 
-A resource may build on earlier resources in the list. So a change waits if it disrupts pods, or if it builds on an
-earlier change that waits (`Resource.builds_on`; by default, it does). Downloads into the cache build on few other
-changes, so they are usually made before the node is drained. Once the changes for now have been made, the node is in
-the same state as after an interrupted run, and the next run can continue.
+A change waits if it disrupts pods. It also waits if its resource builds on that of an earlier change that waits. By
+default, a resource builds on all earlier ones (`Resource.builds_on`). Downloads into the cache build on few others, so
+they are usually made before the node is drained. After the immediate changes, the node is in the same state as after
+an interrupted run, and the next run can continue.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if t.TYPE_CHECKING:
 
 
 def split(plan: t.Sequence[Planned]) -> tuple[list[Planned], list[Planned]]:
-    """Split a plan into changes for now and changes for later.
+    """Split a plan into changes to make now and changes that wait until the node is drained.
 
     Args:
         plan: the changes, in order.
 
     Returns:
-        The changes that can be made while pods run, and the changes for later, each in order.
+        The changes that can be made while pods run, and the changes that must wait, both in the order of the plan.
     """
     now: list[Planned] = []
     later: list[Planned] = []

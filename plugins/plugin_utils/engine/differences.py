@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The state before and after a change, in the form in which Ansible's --diff is easiest to read (no I/O).
+"""Format the state before and after a change so that the output of Ansible's --diff is easy to read (no I/O).
 
 Ansible prints mappings as JSON, in which the content of a file is one long line. For strings, it prints a unified diff.
 """
@@ -11,23 +11,23 @@ import json
 import typing as t
 
 _TEXT = "content"
-"""The property that is shown as text even if it has only one line."""
+"""Name of the property that is shown as plain text even if it has only one line."""
 _MARK = "\ufeff"
 
 State = t.Mapping[str, t.Any]
 
 
 def before_and_after(before: State, after: State) -> tuple[dict[str, t.Any] | str, dict[str, t.Any] | str]:
-    """Return `before` and `after` for Ansible's --diff.
+    """Return the values of `before` and `after` for Ansible's --diff.
 
     Args:
         before: the properties before the change, without the properties that stay the same.
         after: the properties after the change.
 
     Returns:
-        Mappings if each property has one line and none is `content`. Otherwise strings: a line for each property with
-        one line, followed by the lines of the remaining properties, including `content`. Line endings and a byte-order
-        mark are shown only if nothing else differs.
+        Two mappings if each property has one line and none is `content`. Otherwise, two strings. They have a line for
+        each property with one line, followed by the lines of the other properties, including `content`. The strings
+        show line endings and a byte-order mark only if nothing else differs.
     """
     texts = [key for key in {**before, **after} if _is_text(key, before.get(key)) or _is_text(key, after.get(key))]
     if not texts:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The measure phase, between plan and apply: check that the planned changes fit on the node's volumes.
+"""Check that the planned changes fit on the node's volumes, before they are made.
 
-One batch reads the free space of the volumes and the sizes that are not known yet. `measure_calls` builds this batch
-from the plan, and `measured` reads its results. `EarlySizes` already asks for free space and sizes during the
-observation. If its answers cover the plan, the batch is skipped.
+One batch reads the free space of the volumes and the sizes of downloads. `measure_calls` builds this batch from the
+plan, and `measured` reads its results. `EarlySizes` already reads free space and sizes during the observation. If its
+results are sufficient for the plan, the batch is skipped.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .planned import Planned, scope
 from .resource import Resource, SpaceRequirement
 
 RESERVE = 1_000_000_000
-"""How many bytes of each volume must stay free, because Windows fails in unexpected ways on a full volume."""
+"""Number of bytes that must stay free on each volume, because Windows fails in unexpected ways on a full volume."""
 
 _FREE = Scope("free-space.")
 _SYSTEM = "C:"
 _PARALLEL = 8
-"""How many programs may ask for sizes at the same time."""
+"""Maximum number of programs on the node that ask servers for sizes at the same time."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,30 +38,30 @@ class SpaceNeed:
     volume: str
     """The drive of the volume, such as `C:`."""
     size: int | None
-    """Maximum number of bytes; None: unknown."""
+    """Maximum number of bytes that the change needs, or None if unknown."""
     later: bool = False
-    """Whether the node must be asked for the size again after the changes that come before this change."""
+    """Whether the size must be measured again once the preceding changes have been made."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What the measure phase found."""
+    """The disk space that changes need, and the free space of the node's volumes."""
 
     needs: tuple[SpaceNeed, ...]
     free: t.Mapping[str, int]
-    """Free bytes by volume, without the volumes whose free space could not be read."""
+    """Free bytes by volume. A volume whose free space could not be read is left out."""
 
     @property
     def sizes(self) -> dict[str, int | None]:
-        """The bytes that each change needs, by the resource's title; None: unknown.
+        """The number of bytes that each change needs (None if unknown), by the resource's title.
 
-        If a change needs space on several volumes, this is what it needs on one of them.
+        For a change that needs space on several volumes, this is the number for one of them.
         """
         return {need.title: need.size for need in self.needs}
 
     @property
     def unread_volumes(self) -> list[str]:
-        """The volumes that changes need but whose free space could not be read."""
+        """The volumes on which changes need space, but whose free space could not be read."""
         return sorted({need.volume for need in self.needs} - self.free.keys())
 
     def first_later(self, changes: t.Sequence[Planned]) -> int:
@@ -74,16 +74,16 @@ class Measurement:
 
 
 class EarlySizes:
-    """The calls that read free disk space and the sizes of missing downloads during the observation, and their answers.
+    """The calls that read free disk space and download sizes already during the observation, and their results.
 
     Args:
-        resources: the resources, each at its position.
+        resources: the resources, in the order of the plan.
     """
 
     def __init__(self, resources: t.Sequence[Resource]) -> None:
         paths: dict[str, str] = {}
         self.by_resource: dict[int, list[Call]] = {}
-        """The calls that ask for the sizes, by the position of the resource."""
+        """The calls that ask servers for sizes, by the position of the resource in the list."""
         for position, resource in enumerate(resources):
             # Whether a resource for certain versions of Windows applies is known only after the observation.
             required = None if resource.windows else resource.likely_space()
@@ -92,19 +92,19 @@ class EarlySizes:
                 calls = required.probe.calls if required.probe else ()
                 self.by_resource[position] = [_side_question(scope(position).call(call), secret=True) for call in calls]
         self.free_space = _free_calls(paths)
-        """The calls that ask for the free space of volumes."""
+        """The calls that read the free space of volumes."""
         self._asked = {call.id: call for calls in (self.free_space, *self.by_resource.values()) for call in calls}
         self.results: dict[str, CallResult] = {}
-        """The answers in the last observation, by call id."""
+        """Results in the last observation of the calls that read free space and sizes, by call ID."""
 
     def observed(self, calls: t.Mapping[str, CallResult]) -> None:
-        """Record the answers in an observation."""
+        """Record the results of the calls that read free space and sizes."""
         self.results = {name: result for name, result in calls.items() if name in self._asked}
 
     def knows(self, calls: t.Sequence[Call]) -> bool:
-        """Return whether the node has already run the calls that measure one change.
+        """Return whether the last observation has the results of the calls that measure a change.
 
-        If the node already had the file, it skipped the calls and measured nothing, so they must run again.
+        If the node skipped all of these calls because it had the file, they have measured nothing and must run again.
         """
         same = all(call.id in self.results and _question(self._asked[call.id]) == _question(call) for call in calls)
         return same and not all(self.results[call.id].skipped for call in calls)
@@ -120,12 +120,12 @@ def volume(path: str) -> str:
 
 
 def measure_calls(changes: t.Sequence[Planned], early: EarlySizes | None = None) -> tuple[Call, ...]:
-    """Return the calls of the measure batch, or an empty tuple if no change needs space or `early` has all answers.
+    """Return the calls that measure free space and sizes, or an empty tuple if nothing must be measured.
 
     Args:
         changes: the plan.
-        early: the answers that came with the observation, if they are still valid. If given, questions that have these
-            answers are not asked again, and questions that the node can answer only later are not asked yet.
+        early: the results that came with the observation, if they are still valid. If given, the calls that have such a
+            result are left out, as are the calls that can measure a size only after other changes.
     """
     paths: dict[str, str] = {}
     lanes: list[list[Call]] = []
@@ -145,33 +145,33 @@ def measure_calls(changes: t.Sequence[Planned], early: EarlySizes | None = None)
 
 
 def _free_calls(paths: t.Mapping[str, str]) -> list[Call]:
-    """Return the calls that read the free space of volumes, from one path on each volume."""
+    """Return the calls that read the free space of volumes, given one path on each volume."""
     return [query(_FREE.id(name), "@free-space", {"path": path}) for name, path in paths.items()]
 
 
 def _side_question(call: Call, secret: bool) -> Call:
-    """Return a copy of the call that does not stop the batch if it fails, and whose program runs in parallel."""
+    """Return a copy of a call that runs in parallel and does not stop the batch if it fails."""
     parallel = _PARALLEL if call.command.lower().endswith(".exe") and call.parallel is None else call.parallel
     return dataclasses.replace(call, on_error="continue", parallel=parallel, private=call.private or secret)
 
 
 def measured(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult], limit: int | None = None) -> Measurement:
-    """Read the results of the measure batch.
+    """Return the required and the free disk space from the results of the calls that `measure_calls` returned.
 
     Args:
         changes: the plan.
-        calls: the results of the calls of `measure_calls`.
+        calls: the results, by call ID.
         limit: see `free`.
     """
     return Measurement(needs=tuple(needs(changes, calls)), free=free(calls, limit))
 
 
 def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> list[SpaceNeed]:
-    """Return the disk space that each change needs, as far as it is known: one entry for each change and volume.
+    """Return the disk space that each change needs, with one entry for each change and volume.
 
     Args:
         changes: the plan.
-        calls: the results of the calls of `measure_calls`.
+        calls: the results of the calls that `measure_calls` returned, by call ID.
     """
     needed: list[SpaceNeed] = []
     brought: dict[str, int] = {}
@@ -194,7 +194,7 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
 
 
 def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
-    """Return the size in bytes of the parts that are not counted yet for the volume, and record them as counted."""
+    """Return the total size in bytes of the parts that are not in `counted`, and add all parts to `counted`."""
     size = sum(part for name, part in parts.items() if name not in counted)
     counted.update(parts)
     return size
@@ -205,8 +205,8 @@ def _size(
 ) -> int | t.Mapping[str, int] | None:
     """Return how many bytes a requirement needs, in total or for each part by name, or None if this is unknown.
 
-    The requirement states the number, or it follows from an earlier change or from the answers to the requirement's
-    probe.
+    The number is part of the requirement, or it follows from an earlier change or from the results of the calls that
+    measure it.
     """
     if required.size is not None:
         return required.size
@@ -225,9 +225,9 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
     """Return the free bytes of each volume that could be read.
 
     Args:
-        calls: the results of the calls of `measure_calls`.
-        limit: size of the system volume to assume if it is larger, in bytes, because machines that start from an image
-            may have a smaller disk than the machine on which the image is built.
+        calls: the results of the calls that `measure_calls` returned, by call ID.
+        limit: size in bytes to assume for the system volume if it is larger. Machines that start from an image may have
+            a smaller disk than the machine on which the image is built.
     """
     free_bytes = {}
     for name, result in _FREE.results(calls).items():
@@ -240,12 +240,12 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
 
 
 def refusal(measurement: Measurement, *, reserve: int = RESERVE, begun: bool = False) -> str | None:
-    """Return why the plan does not fit, with a table of what each change needs, or None if it fits.
+    """Return an error message with a table of the space that each change needs, or None if the plan fits.
 
     A change of unknown size counts as 0 bytes, and a volume whose free space could not be read is not checked.
 
     Args:
-        measurement: what was measured.
+        measurement: the required and the free disk space.
         reserve: bytes of each volume that must stay free.
         begun: whether the run has already made changes.
     """
@@ -265,7 +265,7 @@ def refusal(measurement: Measurement, *, reserve: int = RESERVE, begun: bool = F
 
 
 def amount(size: int) -> str:
-    """Return a number of bytes in units of 1000: `850 KB`, `45 MB`, `2.3 GB`."""
+    """Format a number of bytes with decimal units: `850 KB`, `45 MB`, `2.3 GB`."""
     if size < 0:
         return f"-{amount(-size)}"
     for unit, step, digits in (("GB", 10**9, 1), ("MB", 10**6, 0), ("KB", 10**3, 0)):

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which changes disrupt the pods of a node (no I/O).
+"""Decide which changes disrupt the pods of a node (no I/O).
 
 A change disrupts pods if it reboots the node, stops or restarts a service that the pods need, or changes their network.
-The change itself shows this, except for the services in the resource's `restarts`. The resource's property `disrupts`
-can overrule it, but not for reboots.
+This follows from the change and from the services in the resource's property `restarts`. The resource's property
+`disrupts` overrules the result, except for reboots.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ SERVICES = frozenset(
         "vmcompute",
     }
 )
-"""Windows services that pods need, in lower case. Starting a stopped service does not disrupt pods."""
+"""Windows services that pods need, in lower case. Stopping or restarting them disrupts pods, but starting does not."""
 
 
 def disruption(resource: Resource, change: Change) -> str:
     """Return how a change disrupts the pods of the node.
 
     Args:
-        resource: the resource.
-        change: its change.
+        resource: the resource that changes.
+        change: the change of the resource.
 
     Returns:
         A short reason for the user, such as `restarts kubelet`, or an empty string if pods are not disrupted.

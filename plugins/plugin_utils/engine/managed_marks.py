@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Marks on a node for the settings that the collection manages: only an unlisted setting with a mark is removed."""
+"""Mark the settings on a node that the collection manages, so that it never removes other settings."""
 
 from __future__ import annotations
 
@@ -14,18 +14,23 @@ from .changes import remove, update
 from .resource import Change, Resource
 
 KEY = "HKLM:\\SOFTWARE\\winkube\\managed"
-"""Registry key with a value for each managed resource; the value's name is the resource's title. The value's data has
-no meaning, with two exceptions: for a temporarily disabled service, it is the previous start mode; for the password of
-the built-in administrator, it is the SID of the account."""
+"""Registry key with a value for each managed resource. The value's name is the resource's title. Its data has no
+meaning, with two exceptions: for a temporarily disabled service, it is the previous start mode, and for the password
+of the built-in administrator, it is the SID of the account."""
 
 
 def registry_entry(resource: Resource) -> dict[str, Json]:
-    """Return the entry for `@read-registry` that reads a resource's mark."""
+    """Return the registry value that marks a resource, as a parameter of the command `@read-registry`."""
     return {"path": KEY, "name": resource.title}
 
 
 def write(name: str, data: str | int) -> tuple[Call, ...]:
-    """Return the calls that write a mark."""
+    """Return the calls that mark a resource as managed.
+
+    Args:
+        name: the resource's title.
+        data: data of the registry value.
+    """
     kind = "DWord" if isinstance(data, int) else "String"
     return (*map(Scope("note-").call, make_key(KEY)), set_value("note", KEY, name, kind, data))
 
@@ -42,9 +47,9 @@ def plan(
 
     Args:
         resource: the resource.
-        state: the desired state; `absent` removes only what has a mark.
-        answer: the answer to `registry_entry`.
-        change: returns the change that `present` needs, without the mark.
+        state: the desired state. `absent` removes only a setting that has a mark.
+        answer: the registry value that `registry_entry` describes, as the node returned it.
+        change: function that returns the change for the state `present`, without the mark.
         undo: the call that removes the setting, and does nothing if the setting does not exist.
     """
     noted = bool(answer.get("exists"))
@@ -54,9 +59,9 @@ def plan(
 
 
 def _present(resource: Resource, noted: bool, change: Change | None) -> Change | None:
-    """Return the change to the desired state, or None if the setting and its mark exist.
+    """Return the change that makes the setting present and marked, or None if nothing must change.
 
-    The change writes a missing mark first, so that every setting has a mark.
+    A missing mark is written before the setting, so that no managed setting lacks a mark.
     """
     if noted:
         return change

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The outcome of one run of the engine, as Ansible's result shows it."""
+"""Collect the outcome of bringing a node into its desired state, and format it as Ansible's result."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ class AppliedChange:
     seconds: float = 0.0
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the change as part of the module's result."""
+        """Return the change as an entry of Ansible's result."""
         return {**self.planned.to_result(), "seconds": round(self.seconds, 3)}
 
 
 @dataclasses.dataclass(kw_only=True)
 class ConvergenceOutcome:
-    """The outcome of one convergence."""
+    """The outcome of one convergence, which brings a node into its desired state."""
 
     windows: WindowsInfo | None = None
-    """The node's version of Windows; None until the node has reported it."""
+    """The node's version of Windows, or None until the node has reported it."""
     changes: list[AppliedChange] = dataclasses.field(default_factory=list)
     planned: list[Planned] = dataclasses.field(default_factory=list)
     """The last plan, including changes that were not made."""
     deferred: list[Planned] = dataclasses.field(default_factory=list)
-    """Changes that were postponed because they disrupt pods, or because they build on such changes."""
+    """Changes that were postponed because they disrupt pods or build on changes that do."""
     failures: list[str] = dataclasses.field(default_factory=list)
-    """Messages, each of which names the node and what failed."""
+    """Error messages. Each one names the node and what failed."""
     warnings: list[str] = dataclasses.field(default_factory=list)
     rebooted: bool = False
     reboot_required: bool = False
     remote_commands: int = 0
     clock_skew: float | None = None
-    """Seconds by which the node's clock was ahead of the controller's when the node last answered; None: unknown."""
+    """Seconds by which the node's clock was ahead of the controller's in the last response, or None if unknown."""
 
     @property
     def pending(self) -> list[Planned]:
@@ -50,7 +50,7 @@ class ConvergenceOutcome:
         return [planned for planned in self.planned if id(planned) not in done]
 
     def to_result(self, *, diff: bool) -> dict[str, t.Any]:
-        """Return Ansible's result.
+        """Return the outcome as Ansible's result.
 
         Args:
             diff: whether to include the state before and after each change.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A planned change of one resource, and how Ansible shows it."""
+"""Define a planned change of a resource, and format it for Ansible's result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .resource import Change, Resource
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Planned:
-    """A planned change of one resource."""
+    """A planned change of one resource, with the resource's position in the list."""
 
     position: int
     resource: Resource
@@ -25,7 +25,7 @@ class Planned:
 
     @property
     def scope(self) -> Scope:
-        """The scope of the change's call ids."""
+        """The scope (prefix) of the IDs of the change's calls."""
         return scope(self.position)
 
     @property
@@ -38,14 +38,14 @@ class Planned:
 
     @property
     def disruption(self) -> str:
-        """How the change disrupts the node's pods; empty if it does not."""
+        """How the change disrupts the node's pods, or an empty string if it does not."""
         return disruption(self.resource, self.change)
 
     def asks_for_reboot(self, calls: t.Mapping[str, CallResult]) -> bool:
         """Return whether a program that the change ran reported that a reboot is needed.
 
         Args:
-            calls: the results of the batch.
+            calls: the results of the batch, by call ID.
         """
         codes = self.change.reboot_codes
         results = self.scope.results(calls).values() if codes else ()
@@ -68,7 +68,7 @@ class Planned:
         }
 
     def diff(self) -> dict[str, t.Any]:
-        """Return the change for Ansible's --diff."""
+        """Return the state before and after the change for Ansible's --diff."""
         before, after = differences.before_and_after(self.change.before, self.change.after)
         if self.resource.no_log:
             before, after = {"value": hidden("no_log")}, {"value": hidden("no_log, changed")}
@@ -81,7 +81,7 @@ class Planned:
 
 
 def scope(position: int) -> Scope:
-    """Return the scope of a resource's call ids, from its position in the list."""
+    """Return the scope (prefix) of the IDs of a resource's calls, from the resource's position in the list."""
     return Scope(f"r{position}.")
 
 

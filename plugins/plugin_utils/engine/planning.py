@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Turn resources into questions, answers into changes, and changes into batches of calls, without any I/O."""
+"""Build the calls that observe resources, plan changes from their results, and divide changes into batches (no I/O)."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from .resource import Resource
 from .service_restarts import restart_calls, restarts_of, started_before, started_later, unique
 
 BARRIER = Scope("reboot-needed.")
-"""Scope of the calls that stop a batch if a reboot is needed."""
+"""Scope (ID prefix) of the barriers: calls that stop a batch if a reboot is needed."""
 REBOOT_ORDER = Scope("reboot-order.")
-"""Scope of the calls that request a reboot: at the end of a batch, or, in an inner scope, before a barrier."""
+"""Scope (ID prefix) of the calls that request a reboot. Those before a barrier use an inner scope."""
 ENVELOPE = 20_000
-"""Bytes that a batch reserves for calls that do not come from resources, such as barriers and restarts."""
+"""Number of bytes reserved in a batch for calls that no resource has built, such as barriers and restarts."""
 
 
 class Questions:
-    """The observe calls of all resources; a question that several resources ask is sent only once.
+    """The calls that observe all resources. If several resources have the same call, it is sent only once.
 
     Args:
-        resources: the resources, each at its position.
+        resources: the resources, in the order in which they are listed.
         general: calls that belong to no resource. They are sent before the calls of the resources.
-        sizes: the calls that ask how much disk space each missing resource needs, by the resource's position. They are
-            sent last, so that their programs run in parallel.
-        offline: whether to leave out questions for which the node contacts other machines.
+        sizes: the calls that ask how much disk space each missing resource needs, by the resource's position in the
+            list. They are sent last, so that their programs run in parallel.
+        offline: whether to leave out calls with which the node contacts other machines.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class Questions:
             if group and more:
                 self._sizes[group[0].id] = more
         self.groups: tuple[tuple[Call, ...], ...] = tuple(group for group in groups if group)
-        """Groups of calls that belong together; a batch never contains only a part of a group."""
+        """Groups of calls that belong together. All calls of a group are sent in the same batch."""
 
     def batches(self) -> list[tuple[Call, ...]]:
-        """Return the calls in batches; a batch ends only where the next group would exceed the size limit."""
+        """Return the calls in batches. A batch ends where the next group of calls would exceed the size limit."""
         batches: list[list[Call]] = [[]]
         lanes: list[list[t.Sequence[Call]]] = [[]]
         size = ENVELOPE
@@ -93,7 +93,12 @@ class Questions:
         return [tuple(concatenate(*both)) for both in zip(batches, map(interleave, lanes), strict=True) if both[0]]
 
     def answers(self, calls: t.Mapping[str, CallResult], position: int) -> dict[str, CallResult]:
-        """Return the answers to the questions of one resource, by the resource's own call ids."""
+        """Return the results of the calls of one resource, by the resource's own call IDs.
+
+        Args:
+            calls: results of the calls of all resources, by call ID.
+            position: the resource's position in the list.
+        """
         ids = {own: scope(position).id(own) for own in self._ids[position]}
         return {
             own: calls[self._same.get(full, full)] for own, full in ids.items() if self._same.get(full, full) in calls
@@ -113,20 +118,20 @@ def _question(call: Call) -> str:
 def plan(
     resources: t.Sequence[Resource], questions: Questions, calls: t.Mapping[str, CallResult], windows: WindowsInfo
 ) -> list[Planned]:
-    """Compare all resources with what was observed.
+    """Compare the desired state of all resources with the observed state.
 
     Args:
         resources: the resources, in the order in which they are listed.
-        questions: the questions of these resources.
-        calls: the results of the questions.
-        windows: the node's version of Windows; resources for other versions are left out.
+        questions: the calls that observed these resources.
+        calls: the results of these calls, by call ID.
+        windows: the node's version of Windows. Resources for other versions are left out.
 
     Returns:
         The changes to make, in the order in which they are made.
 
     Raises:
-        ResourceError: the node cannot have a resource as described, or the state of a resource could not be read.
-        BadAnswer: the node's answer about a resource cannot be used.
+        ResourceError: a resource cannot exist on this node as described, or its state could not be read.
+        BadAnswer: a call of a resource returned a malformed result.
     """
     changes: list[Planned] = []
     for position, resource in enumerate(resources):
@@ -146,7 +151,7 @@ def plan(
 
 
 def group_parallel(changes: t.Sequence[Planned]) -> list[Planned]:
-    """Group the changes that may run in parallel, such as the downloads of several roles.
+    """Reorder changes so that those that may run in parallel, such as downloads, follow each other.
 
     An independent change is moved up to follow the last earlier change of its type, unless it builds on a change in
     between.
@@ -184,14 +189,14 @@ class PlannedBatch:
 
     changes: tuple[Planned, ...]
     reboot: bool
-    """Whether the node reboots after the last of the changes."""
+    """Whether the node must reboot after the last change of the batch."""
     barriers: t.Mapping[str, int]
-    """The ids of barrier calls, with the number of changes before each barrier."""
+    """Number of changes before each barrier (a call that stops the batch if a reboot is needed), by call ID."""
     calls: tuple[Call, ...]
 
     @property
     def may_reboot(self) -> bool:
-        """Whether the batch itself can request a reboot."""
+        """Whether the batch contains calls that can request a reboot."""
         return any(call.id in REBOOT_ORDER for call in self.calls)
 
 
@@ -202,18 +207,18 @@ def next_work(
     limit: int = MAX_BATCH_BYTES - ENVELOPE,
     reboot_order: t.Sequence[Call] = (),
 ) -> PlannedBatch:
-    """Return the first batch of the changes.
+    """Return the next batch of changes with its calls.
 
     The batch ends before a reboot that is certainly needed, at the size limit, or after the last change. Consecutive
     changes that need a reboot share one reboot. The calls of consecutive changes that do not depend on each other are
     interleaved, so that their programs can run in parallel.
 
     Args:
-        changes: the changes that are left, in order.
+        changes: the changes that have not been made yet, in order.
         restarts: services that must restart because of earlier changes.
         limit: the maximum size of the batch's calls, in bytes.
-        reboot_order: calls that request a reboot. The batch ends with them if a reboot is needed, so that the request
-            needs no remote command of its own.
+        reboot_order: calls that request a reboot. They are added to the batch if a reboot may be needed, so that the
+            request needs no separate remote command.
     """
     calls: list[Call] = []
     lanes: list[list[Call]] = []
@@ -254,7 +259,7 @@ def next_work(
 
 
 def _may_overlap(first: Planned, second: Planned) -> bool:
-    """Return whether a change may begin before the previous one has ended.
+    """Return whether the second of two consecutive changes may begin before the first one has ended.
 
     Only changes of independent resources of the same type may overlap. `group_parallel` has put such changes next to
     each other.
@@ -268,9 +273,9 @@ def _size(calls: t.Sequence[Call]) -> int:
 
 
 def apply_calls(planned: Planned) -> list[Call]:
-    """Return a change's calls for a batch, with prefixed ids, and marked secret if the resource has `no_log`.
+    """Return copies of a change's calls for a batch, with prefixed IDs. They are secret if the resource has `no_log`.
 
-    If the resource is independent, a failure skips only its own remaining calls, and the batch continues.
+    If a call of an independent resource fails, only the remaining calls of this resource are skipped.
     """
     calls: list[Call] = []
     essential: str | None = None
@@ -289,7 +294,7 @@ def apply_calls(planned: Planned) -> list[Call]:
 
 
 def is_independent(resource: Resource) -> bool:
-    """Return whether later resources are applied even if this resource fails."""
+    """Return whether the changes of later resources are made even if the change of this resource fails."""
     return bool(getattr(resource, "independent", False))
 
 
@@ -305,10 +310,10 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
 
 
 def _order_if_needed(barrier: Call, reboot_order: t.Sequence[Call]) -> t.Iterator[Call]:
-    """Yield the calls that request a reboot if the barrier will stop the batch.
+    """Yield the calls that request a reboot if a barrier will stop the batch.
 
-    The first call is skipped if no change reported that it needs a reboot. A skipped call counts as successful, so the
-    calls that request the reboot are then skipped as well.
+    The first of them only checks whether a reboot is needed. It is skipped if no change has reported this. A skipped
+    call counts as successful, and then the other calls, which request the reboot, are skipped as well.
     """
     if not reboot_order:
         return
@@ -330,14 +335,14 @@ def ordered_reboot(work: PlannedBatch, calls: t.Mapping[str, CallResult]) -> boo
 
     Args:
         work: the batch.
-        calls: the results of the batch.
+        calls: the results of the batch, by call ID.
     """
     scopes = (REBOOT_ORDER, *(REBOOT_ORDER.inner(BARRIER.own(barrier)) for barrier in work.barriers))
     return any(is_ordered(scope.results(calls)) for scope in scopes)
 
 
 def failed_call(planned: Planned, calls: t.Mapping[str, CallResult], stopped: Stopped | None) -> str | None:
-    """Return the id of the call that made a change fail; None if the change did not fail."""
+    """Return the ID of the call that made a change fail, or None if the change did not fail."""
     if stopped is not None and stopped.reason == "error" and stopped.id in planned.scope:
         return stopped.id
     if not is_independent(planned.resource):
@@ -350,6 +355,6 @@ def failed_call(planned: Planned, calls: t.Mapping[str, CallResult], stopped: St
 
 
 def is_done(planned: Planned, calls: t.Mapping[str, CallResult], stopped: Stopped | None) -> bool:
-    """Return whether a change was made completely."""
+    """Return whether a change was made completely: all of its calls were reached, and none made it fail."""
     reached = all(planned.scope.id(call.id) in calls for call in planned.change.calls)
     return reached and failed_call(planned, calls, stopped) is None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The files of a bundle server, and the byte range that a request asks for."""
+"""Open the files that a bundle server offers, and parse the Range header of requests."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import typing as t
 
 
 class BusyError(Exception):
-    """No file descriptor is left."""
+    """A file cannot be opened because no file descriptor is left."""
 
 
 class Files:
-    """The files that may be downloaded, unless they have changed since the server started.
+    """The files that nodes may download. A file that has changed since the server started is not served.
 
     Args:
         directory: the bundle's folder.
-        files: size in bytes and SHA-256 by path.
+        files: size in bytes and SHA-256 of each file, by path below the folder.
     """
 
     def __init__(self, directory: str, files: t.Mapping[str, tuple[int, str]]) -> None:
@@ -33,14 +33,14 @@ class Files:
         return self._files[path][1]
 
     def open(self, path: str) -> t.BinaryIO | None:
-        """Open a file of the index.
+        """Open a file that nodes may download.
 
         Returns:
-            The file. None if the index has no such file, or if the file cannot be opened, has a different size from the
-            index, or has changed since the server started.
+            The file, or None if the bundle's index has no such file, or if the file cannot be opened, differs in size
+            from the index, or has changed since the server started.
 
         Raises:
-            BusyError: no descriptor is left to open it.
+            BusyError: no file descriptor is left.
         """
         if path not in self._files:
             return None
@@ -65,7 +65,7 @@ class Files:
 
 
 def requested_range(header: str | None, size: int) -> range | None:
-    """Return the range of a Range header (RFC 9110, 14.1.2), or None for the whole file.
+    """Return the byte range that a Range header requests (RFC 9110, section 14.1.2), or None for the whole file.
 
     If the requested range cannot be satisfied, the returned range is empty.
     """

@@ -29,7 +29,7 @@ class _Writer(io.BufferedIOBase):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """The handler of one request, whose head has been received."""
+    """The handler of one HTTP request, whose header section has already been received."""
 
     protocol_version = "HTTP/1.1"
     server_version = "winkube-bundle"
@@ -43,7 +43,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.handle_one_request()
 
     def log_message(self, format: str, *args: t.Any) -> None:  # noqa: A002 - a name of the base class
-        """Log nothing, because the path contains the token."""
+        """Log nothing, because the path of a request contains the node's token."""
 
     def do_GET(self) -> None:
         """Respond with a file or a part of it."""

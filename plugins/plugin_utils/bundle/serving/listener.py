@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The listener of a bundle server, in which connections wait until their requests are complete."""
+"""Accept a bundle server's connections, and start a thread for each complete request."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from .nodes import Nodes
 _CHECK_INTERVAL = 0.5
 """Seconds between two checks for connections whose time limit has passed."""
 _HEAD, _HEAD_TIME = 16 * 1024, 10.0
-"""Maximum size in bytes of a request's incomplete head, and the time limit in seconds for completing the head."""
+"""Limits for receiving the header section of a request: size in bytes, and time in seconds."""
 _IDLE, _STALL = 30.0, 60.0
-"""Time limits in seconds: for the pause between two requests, and for a response that makes no progress."""
+"""Time limits in seconds for a connection without a request, and for a response that makes no progress."""
 _WAITING = 256
-"""Maximum number of connections from one address that wait for a complete request."""
+"""Maximum number of connections from one client address that have not sent a complete request."""
 _AT_ONCE, _THREADS = 64, 1024
-"""Maximum number of parallel downloads by one node (a node runs 8 by default) and by all nodes."""
+"""Maximum number of parallel downloads for one node (which starts 8 by default), and for all nodes together."""
 _RATE, _STRANGERS = 100.0, 20.0
-"""Maximum number of requests per second from a node, and from an address without a token."""
+"""Maximum number of requests per second with a node's token, and from an address without a valid token."""
 _FULL = 0.01
-"""Seconds until the next connection is accepted if no descriptor is left."""
+"""Seconds to wait before accepting the next connection if no file descriptor is left."""
 _ACCEPTED = 256
 """Maximum number of new connections to accept before the waiting connections are checked again."""
 
@@ -43,24 +43,24 @@ class _Connection:
     socket: socket.socket
     address: str
     until: float
-    """Deadline for the head of the next request."""
+    """Deadline for receiving the next request's header section, as a value of `time.monotonic`."""
     shaken: bool
     """Whether the TLS handshake is complete."""
     head: bytearray = dataclasses.field(default_factory=bytearray)
 
 
 class RequestListener:
-    """A listener for connections. One loop waits for the requests; only a node's complete request gets a thread.
+    """A listener that receives requests in a single loop, and starts a thread only for a node's complete request.
 
-    So a client that is silent or sends its request slowly uses only one descriptor, for a limited time.
+    So a client that is silent or sends its request slowly uses only one file descriptor, for a limited time.
 
     Args:
         address: address to listen on.
-        port: port to listen on; 0: any free port.
+        port: port to listen on, or 0 for any free port.
         nodes: the nodes that may download.
         files: the files of the bundle.
-        tls: the TLS context for HTTPS.
-        limit: maximum number of descriptors.
+        tls: the TLS context for HTTPS, or None for HTTP.
+        limit: maximum number of open file descriptors.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class RequestListener:
         self._advance(connection)
 
     def _evict(self) -> None:
-        """Close the connection that has waited longest among those from the address with the most connections."""
+        """Close the longest-waiting connection of the client address with the most waiting connections."""
         if self._waiting:
             most = max(self._waiting, key=lambda address: len(self._waiting[address]))
             self._close(next(iter(self._waiting[most])))
@@ -212,7 +212,7 @@ class RequestListener:
         self._close(connection)
 
     def _answer(self, connection: _Connection, node: str, head: bytes) -> None:
-        """Handle a node's request; runs in a thread."""
+        """Handle a node's request. This method runs in a thread."""
         stays = False
         with contextlib.suppress(OSError):
             connection.socket.settimeout(_STALL)

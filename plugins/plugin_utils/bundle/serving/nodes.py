@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Access and rate limits of a bundle server."""
+"""Check which node a request to a bundle server comes from, and limit the rate of requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typing as t
 import urllib.parse
 
 _BURST = 5.0
-"""A burst may contain as many requests as the normal rate allows in this many seconds."""
+"""Size of a burst: as many requests as the normal rate allows in this many seconds."""
 _CLIENTS = 10_000
 """Maximum number of clients whose requests are counted."""
 
@@ -18,7 +18,7 @@ class Nodes:
     """The nodes that may download, and the rate limits of all clients.
 
     Args:
-        tokens: tokens by node.
+        tokens: the secret token of each node, by name of the node.
     """
 
     def __init__(self, tokens: t.Mapping[str, str]) -> None:
@@ -27,16 +27,16 @@ class Nodes:
         self._spent: dict[str, tuple[float, float]] = {}
 
     def of(self, target: str) -> str | None:
-        """Return the node whose token is in a request's target, or None if the token is unknown or revoked."""
+        """Return the node whose token a request's target contains, or None if the token is unknown or revoked."""
         return self._nodes.get(fingerprint(token_of(target)))
 
     def revoke(self, fingerprints: t.Iterable[str]) -> None:
-        """Revoke the tokens with these fingerprints."""
+        """Revoke tokens, given by their fingerprints."""
         for one in fingerprints:
             self._nodes.pop(one, None)
 
     def may_ask(self, client: str, rate: float, now: float) -> bool:
-        """Return whether a client may send a request now: `rate` per second, or five times as many in a burst."""
+        """Return whether a client may send a request now: at most `rate` per second, or a burst of 5 times as many."""
         left, then = self._spent.get(client, (rate * _BURST, now))
         left = min(rate * _BURST, left + (now - then) * rate)
         if len(self._spent) > _CLIENTS:
@@ -46,7 +46,7 @@ class Nodes:
 
 
 def fingerprint(token: str) -> str:
-    """Return the hash of a token."""
+    """Return the fingerprint of a token: its SHA-256."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Serve a bundle's files over HTTP or HTTPS while the watched process (ansible-playbook) runs.
 
-The settings come as JSON on standard input, so that no process list shows a token. The program prints the port as a
-line of JSON and continues in the background.
+The program reads its settings as JSON from standard input, so that no process list shows a token. It prints its port
+as a line of JSON and continues in the background.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DESCRIPTORS = 65_536
 
 
 def raised_limit() -> int:
-    """Return how many descriptors this process may use, at most 65,536, after raising the limit if possible."""
+    """Raise the limit of file descriptors if possible, and return how many this process may use, at most 65,536."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < limit:
@@ -67,7 +67,7 @@ def _serve(settings: t.Mapping[str, t.Any]) -> None:
 
 
 def _revoked(path: str) -> list[str]:
-    """Return the fingerprints of the revoked tokens."""
+    """Return the fingerprints of the revoked tokens, which are listed in a file."""
     try:
         return pathlib.Path(path).read_text(encoding="ascii").split() if path else []
     except (OSError, UnicodeError):
@@ -83,10 +83,12 @@ def _remove(path: str) -> None:
 
 
 def main() -> int:
-    """Read the settings, print the port, and serve until the watched process has ended or SIGTERM arrives.
+    """Read the settings, print the port, and serve the bundle until the watched process ends or SIGTERM arrives.
+
+    If the bundle cannot be served, print an error instead of the port.
 
     Returns:
-        The exit status: 1 if the bundle cannot be served (then an error is printed instead of the port), else 0.
+        The exit status: 1 if the bundle cannot be served, else 0.
     """
     settings = json.load(sys.stdin)
     sys.stdin.close()

@@ -12,12 +12,12 @@ _UNKNOWN = "?"
 
 
 def birth(pid: int) -> str:
-    """Return when a process started, or an empty string if unknown. Another process may have the same id later."""
+    """Return the start time of a process, or an empty string if unknown. A later process may have the same ID."""
     return _status(pid)[1]
 
 
 def lives(pid: int, born: str) -> bool:
-    """Return whether the process that started at a given time is still running. A zombie does not count as running."""
+    """Return whether the process with this ID and start time is still running. A zombie does not count as running."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -32,9 +32,9 @@ def lives(pid: int, born: str) -> bool:
 
 
 def _status(pid: int) -> tuple[str, str]:
-    """Return the state and the start time of a process from proc(5).
+    """Return the state and the start time of a process from its file /proc/PID/stat; see proc(5).
 
-    Both are empty if there is no such file. The state is `?` if the file cannot be read.
+    Both are empty if the process does not exist. If the file cannot be read, the state is `?`.
     """
     try:
         text = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
