@@ -91,7 +91,7 @@ def cleanup_request(options: t.Mapping[str, t.Any]) -> CleanupRequest:
 
 
 def cleanup_options(options: t.Mapping[str, t.Any]) -> CleanupOptions:
-    """Convert the options of hns_cleanup to the options of the cleanup."""
+    """Convert the parameters of the module hns_cleanup to CleanupOptions."""
     stale = options["scope"] == "stale"
     return CleanupOptions(
         # Two observations are needed only if objects are removed because they have no owner.
