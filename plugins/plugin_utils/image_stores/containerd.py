@@ -40,7 +40,8 @@ class ContainerdStore(Store):
     """The CRI endpoint, such as npipe:////./pipe/containerd-containerd."""
     path: str
     hosts_dir: str | None = None
-    """Folder of hosts.toml files for ctr's own requests. For pulls, containerd has its own setting."""
+    """Folder of hosts.toml files for ctr's own requests. For pulls, containerd uses the folder that its configuration
+    names."""
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def list_calls(self) -> tuple[Call, ...]:

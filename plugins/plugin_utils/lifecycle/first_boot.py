@@ -28,14 +28,14 @@ _SCRIPT = f"{FOLDER}\\first_boot.ps1"
 
 @functools.cache
 def script() -> str:
-    """Return the text of the script."""
+    """Return the content of first_boot.ps1."""
     return (DATA / "first_boot.ps1").read_text(encoding="utf-8")
 
 
 def calls(*, accounts: t.Sequence[str], winrm_https: bool, certificates: t.Sequence[str] = ()) -> tuple[Call, ...]:
-    """Return the calls that put the script and its task into the image.
+    """Return the calls that put first_boot.ps1 and its scheduled task into the image.
 
-    They must run after sysprep has succeeded. Otherwise, the script would run on the build machine when it reboots.
+    They must run after sysprep has succeeded. Otherwise, the script would run when the build machine reboots.
 
     Args:
         accounts: the accounts to remove.
@@ -108,7 +108,7 @@ def wait_calls(seconds: float = 120.0) -> tuple[Call, ...]:
 
 
 def unfinished(seen: Observation) -> str:
-    """Return why the first boot prevents the machine from becoming an image; empty if the first boot has finished.
+    """Return why a machine cannot become an image yet, or an empty string if its first boot has finished.
 
     Args:
         seen: the results of `wait_calls`.

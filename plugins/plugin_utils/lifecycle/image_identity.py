@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What sysprep leaves in an image although it belongs to the build machine or its users (no I/O).
+"""Remove from an image what sysprep leaves in it but belongs to the build machine or its users (no I/O).
 
 Two machines from one image must not share these things. The keys, ids and certificates among them are created again
 when they are needed: sshd creates its host keys, the Windows Update service creates its client id, and Remote Desktop
@@ -18,21 +18,22 @@ from ..wire.messages import Call, Input, Json, Observation
 
 _WINDOWS_UPDATE = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WindowsUpdate"
 _CLIENT_ID = ("SusClientId", "SusClientIdValidation")
-"""Registry values that identify a WSUS client: technet.microsoft.com/library/dd939898 (client requirements: images)."""
+"""Registry values that identify a WSUS client. Source: technet.microsoft.com/library/dd939898 (client requirements)."""
 _SSH = "C:\\ProgramData\\ssh"
-"""The folder of sshd's host keys. sshd creates missing keys when it starts: github.com/PowerShell/openssh-portable
-contrib/win32/win32compat/wmain_sshd.c."""
+"""The folder of sshd's host keys. sshd creates missing keys when it starts. Source: github.com/PowerShell/
+openssh-portable contrib/win32/win32compat/wmain_sshd.c."""
 _REMOTE_DESKTOP = "Cert:\\LocalMachine\\Remote Desktop"
-"""The store of Remote Desktop's self-signed certificate. A connection or a boot creates a new certificate:
+"""The store of Remote Desktop's self-signed certificate. A connection or a boot creates a new certificate. Source:
 blogs.technet.microsoft.com/askpfeplat/2017/02/01/removing-self-signed-rdp-certificates."""
 _STORE = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates\\Remote Desktop\\Certificates"
-"""Registry key of the Remote Desktop store: learn.microsoft.com/windows/win32/seccrypto/system-store-locations."""
+"""Registry key of the certificate store of Remote Desktop. Source: learn.microsoft.com/windows/win32/seccrypto/
+system-store-locations."""
 _ADMINISTRATOR = "-500"
-"""Last part of the SID of the built-in administrator, an account that Windows does not delete: learn.microsoft.com
-(security identifiers)."""
+"""Last part of the SID of the built-in administrator, an account that Windows does not delete. Source:
+learn.microsoft.com (security identifiers)."""
 _ACCOUNT = re.compile(r"[^\"/\\\[\]:;|=,+*?<>@\x00-\x1f]{1,20}")
-"""Names that Windows accepts for a local account: learn.microsoft.com/windows-server/administration/windows-commands
-(net user)."""
+"""Names that Windows accepts for a local account. Source:
+learn.microsoft.com/windows-server/administration/windows-commands (net user)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
