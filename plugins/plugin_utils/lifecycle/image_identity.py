@@ -53,7 +53,7 @@ def local_names(names: t.Iterable[str], computer: str | None) -> list[str]:
 
     Args:
         names: names in any of these forms: `NAME`, `.\NAME`, `COMPUTER\NAME`, `DOMAIN\NAME`, `NAME@domain`.
-        computer: the computer's name; None if it is unknown, in which case any leading name is accepted.
+        computer: the computer's name, or None if it is unknown, in which case any leading name is accepted.
     """
     by_name: dict[str, str] = {}
     for name in names:
@@ -65,7 +65,7 @@ def local_names(names: t.Iterable[str], computer: str | None) -> list[str]:
 
 
 def inspection_calls(accounts: t.Sequence[str]) -> tuple[Call, ...]:
-    """Return the calls that read what the image must not contain.
+    """Return the calls that find the accounts, app packages and certificates that the image must not contain.
 
     Args:
         accounts: names of accounts, in any form that `local_names` accepts.
@@ -87,11 +87,13 @@ def inspection_calls(accounts: t.Sequence[str]) -> tuple[Call, ...]:
 
 
 def read(seen: Observation, accounts: t.Sequence[str], computer: str) -> MachineIdentity:
-    """Read the results of `inspection_calls`. Without the cmdlets for apps (Server Core), no apps are returned.
+    """Return what must not be in the image, as read from the results of `inspection_calls`.
+
+    Server Core lacks the cmdlets for apps, so no apps are returned for it.
 
     Args:
         seen: the results.
-        accounts: as for `inspection_calls`.
+        accounts: names of accounts, in any form that `local_names` accepts.
         computer: the computer's name.
     """
     local = {name.casefold() for name in local_names(accounts, computer)}
@@ -130,7 +132,7 @@ def app_calls(identity: MachineIdentity) -> tuple[Call, ...]:
 
 
 def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
-    """Return the calls that remove the machine's identity after sysprep. If a removal fails, the batch stops."""
+    """Return the calls that remove ids, host keys and certificates after sysprep. The batch stops if a call fails."""
     values: list[Json] = [{"path": _WINDOWS_UPDATE, "name": name} for name in _CLIENT_ID]
     return (
         # A running service would write its id again.
@@ -174,7 +176,10 @@ def _drop_certificate(number: int, mark: str) -> t.Iterator[Call]:
 
 
 def closing_calls(identity: MachineIdentity) -> tuple[Call, ...]:
-    """Return the calls that disable the build's accounts; the first boot removes accounts that are still disabled."""
+    """Return the calls that disable accounts that must not be in the image.
+
+    The script of the first boot removes those accounts that are still disabled.
+    """
     return tuple(
         action(f"disable-{number}", "Disable-LocalUser", {"Name": [name]})
         for number, name in enumerate(identity.accounts)

@@ -28,8 +28,9 @@ _REMOVED: t.Sequence[str] = (node_paths.KUBELET_CONF, CURRENT_CERTIFICATE, f"{no
 _STOP = 120.0
 """Time limit for the kubelet to stop, in seconds."""
 _SETTLED = datetime.timedelta(minutes=15)
-"""A machine whose certificate is newer than this may have joined after the run listed the nodes, or its kubelet may not
-have registered its node yet. Kubernetes issues certificates whose validity begins five minutes in the past (kubernetes
+"""Minimum age of a machine's certificate before its missing Node object counts as deleted. With a newer certificate,
+the machine may have joined after the run listed the nodes, or its kubelet may not have registered its node yet.
+Kubernetes issues certificates whose validity begins five minutes in the past (kubernetes
 pkg/controller/certificates/signer/signer.go, Backdate)."""
 
 
