@@ -124,7 +124,7 @@ def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> Rollout
 
 
 def of_rebooted(drained: t.Mapping[str, Record], records: t.Sequence[Record]) -> dict[str, Record]:
-    """Return what the cluster reported about rebooted nodes before their reboot.
+    """Return what the cluster reported about the rebooted nodes before they were rebooted.
 
     Args:
         drained: `nodes` from the result of nodes_drain.
