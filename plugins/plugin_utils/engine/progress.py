@@ -23,10 +23,10 @@ class ProgressReporter:
         self._session = session
         self._last = ""
         self._growing: dict[str, str] = {}
-        """By call id: the name of the resource, for each call whose file was growing at the last poll."""
+        """The resource's name for each call whose file was growing at the last poll, by call id."""
         self.sizes: t.Mapping[str, int | None] = {}
-        """By resource title: the number of bytes that the resource's change needs, or None if unknown.
-        See `Measurement.sizes`."""
+        """The number of bytes that each resource's change needs, or None if unknown, by the resource's title. See
+        `Measurement.sizes`."""
 
     def report(self, progress: Progress, changes: t.Sequence[Planned]) -> None:
         """Print the progress of a batch.
@@ -49,7 +49,10 @@ class ProgressReporter:
         return None
 
     def _files(self, running: t.Sequence[RunningCall], changes: t.Sequence[Planned]) -> str | None:
-        """Return a line such as `kubernetes 1.37.1 45 of 120 MB, containerd 2.3.7 ended`; None if no file grows."""
+        """Return a line about the files that are being downloaded, or None if there are none.
+
+        An example is `kubernetes 1.37.1 45 of 120 MB, containerd 2.3.7 ended`.
+        """
         parts: list[str] = []
         growing: dict[str, str] = {}
         for call in running:

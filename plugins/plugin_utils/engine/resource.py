@@ -53,7 +53,7 @@ class SpaceRequirement:
     path: str
     """Any Windows path on the volume."""
     size: int | None = None
-    """Maximum number of bytes written, including a download and its unpacked content; None: unknown (see `probe`)."""
+    """Maximum number of bytes written, including a download and its unpacked content. None if unknown (see `probe`)."""
     probe: SizeProbe | None = None
     """The probe that determines the size if `size` is None."""
     unpacks: str | None = None
@@ -83,7 +83,7 @@ class ServiceInterruption:
     service: str
     """The service's name."""
     start: str | None = None
-    """The id of the call that starts the service again with its current definition; None if the change has no such
+    """The id of the call that starts the service again with its current definition, or None if the change has no such
     call."""
 
 
@@ -184,7 +184,7 @@ class Resource(abc.ABC):
             object.__setattr__(self, name, value)
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge this resource with a later one: two roles may list the same resource.
+        """Merge this resource with a later one, because two roles may list the same resource.
 
         Args:
             other: a later resource of the same type and name.
@@ -228,7 +228,7 @@ class Resource(abc.ABC):
         return None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return the Windows path of the file whose absence made a change fail, or None if the cause is another.
+        """Return the Windows path of the file whose absence made a change fail, or None for other causes.
 
         Args:
             call_id: the call of the change that failed.

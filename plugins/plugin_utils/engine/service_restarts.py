@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The services that a batch restarts because of its changes, and the calls that restart them (no I/O)."""
+"""Choose the services that a batch restarts because of its changes, and build the calls that restart them (no I/O)."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ _STEP = "set the administrator's password"
 _ATTEMPTS = 2
 """Maximum number of attempts, if the connection fails before it is known whether the module has run."""
 _BUILT_IN = "-500"
-"""Last part of the built-in administrator's SID, whatever the account's name. Source: learn.microsoft.com, well-known
-SIDs."""
+"""Last part of the built-in administrator's SID, which does not depend on the account's name. Source:
+learn.microsoft.com, well-known SIDs."""
 _MARK = "administrator password"
 _PRODUCT = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\ProductOptions"
 _CONTROLLER = "LanmanNT"
@@ -109,7 +109,7 @@ class AdministratorPassword:
 
     Args:
         session: the session with the machine.
-        file: where the password is kept on the controller; None to discard it.
+        file: where the password is kept on the controller, or None to discard it.
         length: length of a new password.
         by_key: whether Ansible connects without a password.
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find out which cached versions a machine from an image can install itself, and build the batches for it (no I/O).
+"""Find out which cached versions a machine from an image can install, and build the batches that do so (no I/O).
 
 While the image is built, the resources of each cached version are compared with the machine, as a playbook would do
 later. The calls of the resulting changes are stored in the image. The script of version_script.py therefore decides
@@ -67,7 +67,7 @@ class InstallableVersion:
     batch: str = ""
     """The batch that installs the version, as JSON; empty for the version that the image contains."""
     changes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """For messages: the resources that the batch checks or changes. The key is the first part of their calls' ids."""
+    """The resources that the batch checks or changes, for messages. The key is the first part of their calls' ids."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -188,7 +188,7 @@ def installable(
         component: the component.
         version: the version.
         resources: the resources of a node with this version.
-        batch: the batch that installs the version.
+        batch: the batch that installs the version, as JSON; empty for the version that the image contains.
     """
     archive, unpacked = _unpacked(component, resources)[0]
     return InstallableVersion(
@@ -218,7 +218,7 @@ def _unpacked(component: VersionedComponent, resources: t.Sequence[Resource]) ->
 
 
 def _verified(archive: Artifact, answers: Results) -> Call:
-    """Return the call that compares the archive with the file that was verified when the image was built."""
+    """Return the call that checks that the archive has not changed since it was verified while building the image."""
     file = next((item for item in objects(archive, answers, "file") if item.get("path") == archive.path), {})
     parameters: dict[str, Json] = {"paths": [archive.path], "hash": True}
     expected: Json = str(file.get("sha256") or "")
@@ -285,7 +285,7 @@ def repeatable(calls: t.Iterable[Call]) -> t.Iterator[Call]:
 
 
 def _starts_twice(calls: t.Iterable[Call], changes: t.Sequence[Planned]) -> tuple[list[Call], list[Call]]:
-    """Return the calls, and additional calls to append, which start the interrupted services once more.
+    """Return the calls, and additional calls that start the interrupted services once more at the end.
 
     The first start of a service may fail, because an older program might not start with the configuration of a newer
     one, and only a later change replaces this configuration.

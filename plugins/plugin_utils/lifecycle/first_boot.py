@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a machine does at its first boot from an image: data/first_boot.ps1, its settings and its task (no I/O).
+"""Put the script that a machine runs at its first boot, data/first_boot.ps1, into an image (no I/O).
 
 Batches (docs/wire.md) need a controller, which a new machine does not have. So the image contains a script. The script
 is the same in all images; only the data in its settings file differs.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Remove from an image what sysprep leaves in it but belongs to the build machine or its users (no I/O).
+"""Remove from an image what belongs to the build machine or its users and is not removed by sysprep (no I/O).
 
 Two machines from one image must not share these things. The keys, ids and certificates among them are created again
 when they are needed: sshd creates its host keys, the Windows Update service creates its client id, and Remote Desktop
@@ -20,14 +20,14 @@ _WINDOWS_UPDATE = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WindowsU
 _CLIENT_ID = ("SusClientId", "SusClientIdValidation")
 """Registry values that identify a WSUS client. Source: technet.microsoft.com/library/dd939898 (client requirements)."""
 _SSH = "C:\\ProgramData\\ssh"
-"""The folder of sshd's host keys. sshd creates missing keys when it starts. Source: github.com/PowerShell/
-openssh-portable contrib/win32/win32compat/wmain_sshd.c."""
+"""The folder of sshd's host keys. sshd creates missing keys when it starts. Source:
+github.com/PowerShell/openssh-portable contrib/win32/win32compat/wmain_sshd.c."""
 _REMOTE_DESKTOP = "Cert:\\LocalMachine\\Remote Desktop"
 """The store of Remote Desktop's self-signed certificate. A connection or a boot creates a new certificate. Source:
 blogs.technet.microsoft.com/askpfeplat/2017/02/01/removing-self-signed-rdp-certificates."""
 _STORE = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates\\Remote Desktop\\Certificates"
-"""Registry key of the certificate store of Remote Desktop. Source: learn.microsoft.com/windows/win32/seccrypto/
-system-store-locations."""
+"""Registry key of the certificate store of Remote Desktop. Source:
+learn.microsoft.com/windows/win32/seccrypto/system-store-locations."""
 _ADMINISTRATOR = "-500"
 """Last part of the SID of the built-in administrator, an account that Windows does not delete. Source:
 learn.microsoft.com (security identifiers)."""

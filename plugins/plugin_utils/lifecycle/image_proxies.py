@@ -75,7 +75,7 @@ def _machine(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
 
 
 def _notes_kept(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
-    """Yield the passwords in the registry values in which the collection records what it has set on the machine."""
+    """Yield the proxy passwords in the collection's own records of what it has set on the machine."""
     for number, (name, value) in enumerate((entry.get("values") or {}).items()):
         if _is_secret("", value.get("value")):
             yield PasswordFinding(

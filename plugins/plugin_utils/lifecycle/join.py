@@ -197,7 +197,7 @@ def calls(joining: KubeadmJoin, *, again: bool = False) -> tuple[Call, ...]:
 
 
 def _stop_if_registered() -> tuple[Call, ...]:
-    """Return the calls that end the batch if, just before the kubelet was stopped, it received its certificate.
+    """Return the calls that end the batch if the kubelet received its certificate just before the batch stopped it.
 
     After a power failure, the kubelet of an incomplete join starts by itself and continues to request its certificate.
     If it receives the certificate after the first call of the batch, the machine has joined, and needs the files of

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs that users run on a machine before and after `kubeadm join`, in the batch of the join.
+"""Run users' programs on a machine before and after `kubeadm join`, in the batch of the join.
 
 The node records how many of the programs after kubeadm have ended. If a run finds that a machine has joined but has not
 run all of these programs, it runs the remaining programs.

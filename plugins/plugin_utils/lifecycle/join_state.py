@@ -75,7 +75,7 @@ class ExpectedNetwork:
 
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> ExpectedNetwork:
-        """Return the network that the options of the join_info module describe."""
+        """Return the pod network that the options of the join_info module describe."""
         linux = options["linux_mtu"]
         cluster = ClusterNetwork(
             mtu=options["cni_mtu"],

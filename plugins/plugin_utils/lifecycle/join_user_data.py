@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Build user data and Azure extensions that make a machine from an image install versions and join a cluster (no I/O).
 
-The commands end with `|| … exit /b 1`, because cloudbase-init runs the `runcmd` list as the lines of one batch file, in
-which a command that fails would not prevent the next one (cloudbase-init 1.1.8,
+If a command of the user data fails, `exit /b 1` ends the script: cloudbase-init runs the `runcmd` list as the lines of
+one batch file, which would otherwise continue with the next command (cloudbase-init 1.1.8,
 plugins/common/userdataplugins/cloudconfigplugins/runcmd.py).
 
 Azure's Custom Script Extension for Windows runs `commandToExecute` as SYSTEM. Only `protectedSettings` are encrypted
@@ -52,8 +52,8 @@ class ChosenVersions:
         """Check the versions, and compare them with the release notes of an image.
 
         Args:
-            image: the release notes; None if they are unknown.
-            cluster_version: the version of kubeadm if no version of Kubernetes is given; None if it is unknown.
+            image: the release notes, or None if they are unknown.
+            cluster_version: the version of kubeadm if no version of Kubernetes is given, or None if it is unknown.
 
         Raises:
             ResourceError: a version is malformed, or the image does not offer it.

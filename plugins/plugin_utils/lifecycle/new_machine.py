@@ -86,7 +86,7 @@ def of_command(result: t.Mapping[str, t.Any], variable: str) -> t.Any:
 
 
 def command_problem(result: t.Mapping[str, t.Any]) -> str:
-    """Return why a hook's command failed, or an empty string if it succeeded.
+    """Return why a user's command failed, or an empty string if it succeeded.
 
     Args:
         result: the result of ansible.builtin.command.

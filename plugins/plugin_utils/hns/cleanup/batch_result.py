@@ -21,7 +21,7 @@ KINDS = {
     "HnsNamespace": "namespaces",
     "HnsNetwork": "networks",
 }
-"""By type of HNS object: the word for it in the ids of the calls that list and remove such objects (the kind)."""
+"""The kind of each type of HNS object. The ids of the calls that list and remove such objects contain the kind."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

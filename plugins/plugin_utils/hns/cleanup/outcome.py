@@ -44,10 +44,10 @@ class CleanupOutcome:
     warnings: list[str] = dataclasses.field(default_factory=list)
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
     details: dict[str, str] = dataclasses.field(default_factory=dict)
-    """By object id: details for the diff, which are the address and network of an endpoint or the type and subnets of a
-    network."""
+    """Details of each object for the diff, by the object's id: the address and network of an endpoint, or the type and
+    subnets of a network."""
     static_adapters: tuple[str, ...] = ()
-    """Names of the external adapters that had static addresses before the cleanup."""
+    """Names of the physical adapters that had static addresses before the cleanup."""
     rebooted: bool = False
     restarted: bool = False
     notify: t.Callable[[str], object] = silent

@@ -36,7 +36,7 @@ class CleanupRequest:
     missing_ok: bool = False
     """Whether the node may lack networks that `networks` and `protected` name."""
     protected: tuple[str, ...] | None = None
-    """Names or ids of protected networks; None: DEFAULT_PROTECTED and all networks that no CNI created."""
+    """Names or ids of protected networks. None protects DEFAULT_PROTECTED and all networks that no CNI created."""
     keep_running_containers: bool = False
     stopped_containers: bool = False
     """Whether scope `stale` includes endpoints of stopped containers."""
@@ -95,7 +95,7 @@ class CleanupPlan:
     """What an earlier cleanup left undone, for messages."""
     networks_left: int = 0
     external_left: int = 0
-    """Number of kept networks that use the external adapter."""
+    """Number of kept networks that use a physical adapter."""
     port_pools: int = 0
     """Number of reserved port ranges before the cleanup."""
     journal: Journal | None = None

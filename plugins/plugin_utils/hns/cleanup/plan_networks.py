@@ -130,8 +130,8 @@ def _references(
     """Return the policy lists and namespaces to remove in addition to the endpoints.
 
     These are the policy lists that refer to a removed endpoint, and the namespaces whose endpoints are all removed. In
-    scope `all`, these are also policy lists that refer to no kept endpoint, and empty namespaces, but the latter only
-    if no containers keep running.
+    scope `all`, policy lists that refer to no kept endpoint are also removed. So are empty namespaces, unless
+    containers keep running.
     """
     objects = facts.last.objects
     stay = {item.id for item in objects.endpoints} - removed
@@ -214,7 +214,7 @@ def _containers(
     endpoints: t.Iterable[HnsEndpoint],
     networks: t.Sequence[HnsNetwork],
 ) -> tuple[Owner, ...]:
-    """Return the containers to stop: those that use one of the endpoints, and pods that create networks.
+    """Return the containers to stop: those that use one of the given endpoints, and pods that create networks.
 
     Scope `all`, `CleanupRequest.containers` and `CleanupRequest.pods_without_endpoints` may add more containers.
     """

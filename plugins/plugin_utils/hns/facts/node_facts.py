@@ -96,7 +96,7 @@ class HnsFacts:
 
 
 def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
-    """Return the calls that observe HNS and its users. They change nothing, and the batch continues if a call fails.
+    """Return the calls that observe HNS and what uses it. They change nothing, and the batch continues after errors.
 
     Args:
         options: options of the observation.

@@ -20,7 +20,7 @@ from ...wire.scopes import Scope
 REMOVE = Scope("remove-")
 """Id prefix of the calls that remove objects. After the prefix, the id names the kind of the objects."""
 EXTERNAL = ("l2bridge", "overlay", "transparent", "l2tunnel")
-"""Types of networks that use the external adapter; creating or removing such a network may interrupt the node's
+"""Types of HNS networks that use a physical adapter. Creating or removing such a network may interrupt the node's
 connections."""
 LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     "policies": ("Get-HnsPolicyList", ("ID", "Policies", "References")),
@@ -41,7 +41,7 @@ LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "networks": ("Get-HnsNetwork", ("ID", "Name", "Type", "Subnets", "NetworkAdapterName")),
 }
-"""By kind of object: the cmdlet that lists the objects, and the properties to read. Objects are listed before the
+"""For each kind of object, the cmdlet that lists the objects, and the properties to read. Objects are listed before the
 objects to which they refer, so that every reference points to an object in a later listing, even if objects are created
 in the meantime."""
 
@@ -58,7 +58,7 @@ class HnsNetwork:
 
     @property
     def external(self) -> bool:
-        """Whether the network uses the external adapter."""
+        """Whether the network uses a physical adapter."""
         return self.type.lower() in EXTERNAL
 
     def is_called(self, names: t.Iterable[str]) -> bool:

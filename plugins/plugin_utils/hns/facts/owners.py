@@ -6,6 +6,7 @@ An object is stale if it names its owners and none of them exists; an object wit
 are exceptions: empty namespaces (`_empty`), remote endpoints whose address a local pod now has (`_elsewhere`), and
 endpoints of containers that Docker stopped (`_lost_by_docker`). A policy list is in use if one of its endpoints is
 (`_policy`).
+
 An endpoint names its owner in `SharedContainers` (empty with Hyper-V isolation, projectcalico/calico#8913), in its
 namespace (hcsshim internal/hns/namespace.go), or in its own name: `SANDBOX_NETWORK` (containernetworking/plugins
 pkg/hns/endpoint_windows.go, ConstructEndpointName; Calico does the same), `SANDBOX[:8]-eth0`
@@ -43,7 +44,7 @@ _NAMES = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OwnerEvidence:
-    """The owner of an object, and whether the object is in use."""
+    """The owner of an HNS object, and whether the object is in use."""
 
     state: State
     """`stopped`: the object's container exists but is not running. `unknown`: the container runtime could not be

@@ -51,8 +51,8 @@ class Owner:
     id: str
     """Id in lower case."""
     kind: t.Literal["pod", "container", "creating"]
-    """`creating`: a container or sandbox that is being created. HNS may already have an endpoint for it, but does not
-    report yet to whom that endpoint belongs."""
+    """`creating`: a container or sandbox that is being created. HNS may already list its endpoint, but not yet report
+    that the endpoint belongs to it."""
     name: str = ""
     """For a pod or a pod's container in Docker: `namespace/pod`. For other containers: the name in Docker, or the
     containerd namespace and the id. Empty if unknown."""

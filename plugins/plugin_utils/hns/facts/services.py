@@ -47,7 +47,7 @@ _SERVICE_TIMEOUT = 120.0
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InstalledService:
-    """An installed service."""
+    """An installed Windows service."""
 
     name: str
     status: str
@@ -115,7 +115,10 @@ def start_order(names: t.Iterable[str], *, overlay: bool) -> tuple[str, ...]:
 
 
 def stop_order(names: t.Iterable[str]) -> tuple[str, ...]:
-    """Return services in the order in which to stop them, without container runtimes, which must stop containers."""
+    """Return services in the order in which to stop them.
+
+    Container runtimes are left out, because they are needed to stop containers.
+    """
     ordered = start_order((name for name in names if name not in RUNTIMES), overlay=False)
     first = [name for name in ordered if name in _PROXIES]
     return (*first, *(name for name in reversed(ordered) if name not in first))

@@ -227,7 +227,7 @@ def restore_calls(uplink: Uplink, scope: Scope, *, seconds: int = 30) -> tuple[C
 
 
 def _on_interface(call: Call, where: t.Mapping[str, Json] | None = None) -> Call:
-    """Return the call, applied to the interface that `_find_interface` found, but only if it meets the conditions."""
+    """Return the call, applied to the interface that `_find_interface` found if the interface meets the conditions."""
     interface = Input(calls=("interface",), where=where or {}, parameter="InterfaceIndex", property="InterfaceIndex")
     return dataclasses.replace(call, input=interface, needs=("interface",))
 

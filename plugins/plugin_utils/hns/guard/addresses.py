@@ -25,7 +25,7 @@ from ..facts.uplink import Uplink
 NOTE = f"{PROGRAM_DATA}\\hns\\uplink.json"
 """File with the adapters' settings and the guard's idempotency key. Later runs and administrators can read it."""
 _BETWEEN = 3.0
-"""Seconds between two checks whether the virtual switch exists."""
+"""Seconds between two checks of whether the virtual switch exists."""
 _TURNS = (Scope("first."), Scope("second."))
 """Id prefixes of the calls of the two comparisons. The number of the network adapter follows in the id."""
 _COMPARISON = 120
@@ -83,7 +83,7 @@ def inspection_calls() -> tuple[Call, ...]:
 
 
 def to_json(uplinks: t.Sequence[Uplink], key: str) -> dict[str, Json]:
-    """Return a guard's key and settings as JSON data. This is recorded on the node and returned by the module."""
+    """Return a guard's key and settings as JSON data, which is recorded on the node and returned by the module."""
     return {"key": key, "uplinks": [one.to_json() for one in uplinks]}
 
 
@@ -133,7 +133,7 @@ def _pause(call_id: str, seconds: float) -> Call:
 
 
 def restored(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> dict[str, str]:
-    """Return, by adapter name, a string that lists the restored settings."""
+    """Return a string that lists the restored settings for each adapter, by the adapter's name."""
     texts: dict[str, str] = {}
     for number, one in enumerate(uplinks):
         names = [name for turn in _TURNS for name in adapters.restored(seen, turn.inner(str(number)))]
