@@ -23,9 +23,10 @@ class ProgressReporter:
         self._session = session
         self._last = ""
         self._growing: dict[str, str] = {}
-        """The calls whose files were growing at the last poll, with the names of their resources."""
+        """The resource's name for each call whose file was growing at the last poll, by call id."""
         self.sizes: t.Mapping[str, int | None] = {}
-        """The number of bytes that each change needs, by its resource's title (`Measurement.sizes`); None: unknown."""
+        """The number of bytes that each resource's change needs, or None if unknown, by the resource's title. See
+        `Measurement.sizes`."""
 
     def report(self, progress: Progress, changes: t.Sequence[Planned]) -> None:
         """Print the progress of a batch.
@@ -48,7 +49,10 @@ class ProgressReporter:
         return None
 
     def _files(self, running: t.Sequence[RunningCall], changes: t.Sequence[Planned]) -> str | None:
-        """Return a line such as `kubernetes 1.37.1 45 of 120 MB, containerd 2.3.7 ended`; None if nothing downloads."""
+        """Return a line about the files that are being downloaded, or None if there are none.
+
+        An example is `kubernetes 1.37.1 45 of 120 MB, containerd 2.3.7 ended`.
+        """
         parts: list[str] = []
         growing: dict[str, str] = {}
         for call in running:
@@ -67,7 +71,10 @@ def _of(call_id: str, changes: t.Sequence[Planned]) -> Planned | None:
 
 
 def _share(size: int, whole: int | None) -> str:
-    """Return `45 of 120 MB` or `850 KB of 2.3 GB`; `45 MB` if the total is unknown or smaller than `size`."""
+    """Return how much of a total is done, such as `45 of 120 MB` or `850 KB of 2.3 GB`.
+
+    If the total is unknown or smaller than `size`, return only the size, such as `45 MB`.
+    """
     if not whole or whole < size:
         return amount(size)
     now, then = amount(size), amount(whole)

@@ -26,15 +26,15 @@ class SizeProbe(abc.ABC):
 
     calls: tuple[Call, ...]
     """The calls that ask for the size, without changing the state of any resource. Their ids are local to the resource.
-    They may contain secrets, because Ansible never shows their results; but `size` cannot read results of `secret`
-    calls."""
+    They may contain secrets: Ansible does not show what these calls return. However, `size` cannot read the results of
+    calls that are marked `secret`."""
     later: bool = False
-    """Whether the answer may be available only after earlier changes of the plan: a container runtime that is not
-    installed yet cannot ask a registry. Such a change is measured again just before it is made."""
+    """Whether the size may be unknown until earlier changes of the plan are made, for example because a container
+    runtime that is not installed yet cannot ask a registry. Such a change is measured again just before it is made."""
 
     @abc.abstractmethod
     def size(self, results: Results) -> int | t.Mapping[str, int] | None:
-        """Return the size that the answers show.
+        """Return the size that the results of `calls` report.
 
         Args:
             results: the results of `calls`, by their ids.
@@ -48,17 +48,17 @@ class SizeProbe(abc.ABC):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SpaceRequirement:
-    """The disk space that a change needs on a volume. A plan that does not fit is rejected."""
+    """The disk space that a change needs on a volume. A plan that needs more than the free space is rejected."""
 
     path: str
     """Any Windows path on the volume."""
     size: int | None = None
-    """Maximum number of bytes written, including a download and its unpacked content; None: unknown (see `probe`)."""
+    """Maximum number of bytes written, including a download and its unpacked content. None if unknown (see `probe`)."""
     probe: SizeProbe | None = None
-    """The question that determines the size if `size` is None."""
+    """The probe that determines the size if `size` is None."""
     unpacks: str | None = None
-    """The Windows path of the archive that the change unpacks. If an earlier change of the plan writes the archive
-    (the `path` of that change's requirement), the size of this requirement is UNPACKED times the archive's size."""
+    """The Windows path of the archive that the change unpacks. If an earlier change's requirement has this path as its
+    `path`, that change writes the archive, and this requirement's size is UNPACKED times the archive's size."""
 
     UNPACKED: t.ClassVar[int] = 4
     """How many times larger than its archive an unpacked program may be. Go programs such as those of Kubernetes and
@@ -83,7 +83,7 @@ class ServiceInterruption:
     service: str
     """The service's name."""
     start: str | None = None
-    """The id of the call that starts the service again with its current definition; None if the change has no such
+    """The id of the call that starts the service again with its current definition, or None if the change has no such
     call."""
 
 
@@ -95,23 +95,24 @@ class Change:
     """What differs, in one short sentence for the user."""
     before: t.Mapping[str, t.Any]
     after: t.Mapping[str, t.Any]
-    """`before` and `after` are the state for --diff. Both have the same keys: the properties that differ or, if the
-    change creates or removes the resource, `state` and properties that describe the resource."""
+    """`before` and `after` are the states that --diff shows. Both have the same keys: the properties that differ or, if
+    the change creates or removes the resource, `state` and properties that describe the resource."""
     calls: tuple[Call, ...]
     """The calls that make the change. Their ids are local to the resource."""
     reboot: t.Literal["never", "if_reported", "always"] = "never"
     """Whether the node reboots before later changes: never, only if a result reports RestartNeeded=Yes, or always.
-    Consecutive changes that may need a reboot share one."""
+    Consecutive changes that may need a reboot share one reboot."""
     reboot_codes: tuple[int, ...] = ()
     """Exit codes with which the change's programs report that a reboot is needed. The node then reboots at the end of
     the batch, after the batch's other changes."""
     observe_again: bool = False
-    """Whether this change may make observations of other resources invalid; the engine then observes and plans again
-    after it."""
+    """Whether this change may make earlier observations of other resources invalid. If so, the engine observes the node
+    and plans again after this change."""
     space: tuple[SpaceRequirement, ...] = ()
     """The disk space that the change needs; empty if it needs almost none."""
     downloads: str = ""
-    """What the change downloads, such as the path of a cached file, for messages (offline_plans.py); empty: nothing."""
+    """What the change downloads, such as the path of a cached file; empty if it downloads nothing. It is shown in
+    messages (offline_plans.py)."""
     harmless: bool = False
     """Whether the change affects nothing that runs, for example because it only removes leftover files. If so, it
     disrupts no pods unless it may reboot the node, regardless of the resource's `disrupts`."""
@@ -178,18 +179,18 @@ class Resource(abc.ABC):
         return self.no_log
 
     def _set(self, **values: t.Any) -> None:
-        """Set properties to normalized values; only for `__post_init__`, because resources are frozen."""
+        """Set properties to normalized values. Call this only in `__post_init__`, because resources are frozen."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Return the union of this resource and a later one, because two roles may list the same resource.
+        """Merge this resource with a later one, because two roles may list the same resource.
 
         Args:
             other: a later resource of the same type and name.
 
         Returns:
-            The union, which is this resource itself if both are equal; None if the resources contradict each other.
+            The merged resource (this resource itself if both are equal), or None if they contradict each other.
         """
         return self if self == other else None
 
@@ -209,12 +210,12 @@ class Resource(abc.ABC):
             result: the result of that call.
 
         Returns:
-            A sentence to append to the error's text; None if there is nothing to add.
+            A sentence to append to the error's text, or None if there is nothing to add.
         """
         return None
 
     def failure(self, results: Results) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return why a change failed; None if the result of the failed call alone explains it well enough.
+        """Return why a change failed, or None if the result of the failed call alone explains it well enough.
 
         Args:
             results: the results of the change's calls, by the ids that the resource gave them.
@@ -223,11 +224,11 @@ class Resource(abc.ABC):
 
     @property
     def brings(self) -> str | None:
-        """The Windows path of the file that the resource puts on the node; None if no other resource can need it."""
+        """The Windows path of the file that the resource puts on the node, or None if no other resource can need it."""
         return None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return the Windows path of the file whose absence made a change fail; None if it failed for another reason.
+        """Return the Windows path of the file whose absence made a change fail, or None for other causes.
 
         Args:
             call_id: the call of the change that failed.
@@ -247,7 +248,7 @@ class Resource(abc.ABC):
         return self.observe()
 
     def likely_space(self) -> SpaceRequirement | None:
-        """Return the disk space that the resource needs if it is missing; None if it is unknown before `plan`.
+        """Return the disk space that the resource needs if it is missing, or None if this is unknown before `plan`.
 
         If this method returns a requirement, the engine can ask for its size during the observation, which saves a
         remote command.

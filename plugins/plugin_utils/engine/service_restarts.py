@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The services that a batch restarts because of its changes, and the calls that restart them (no I/O)."""
+"""Choose the services that a batch restarts because of its changes, and build the calls that restart them (no I/O)."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) ->
 
 
 def started_later(calls: t.Sequence[Call], changes: t.Sequence[Planned]) -> list[Call]:
-    """Return the calls, allowing a service's start to fail if a later change redefines and restarts the service.
+    """Return a batch's calls, in which the start of a service may fail if a later change redefines and restarts it.
 
-    A new kubelet, for example, does not start with flags that only its predecessor supported, and its program is
-    replaced and started before the service gets its new command line.
+    For example, one change replaces the kubelet's program and starts the kubelet, and a later change sets its new
+    command line. Until then, the new kubelet does not start if the old command line has flags that it does not support.
     """
     again = {
         effect.service.lower(): planned.position

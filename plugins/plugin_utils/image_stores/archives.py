@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Archives of container images: choose the archive for the node's version of Windows, and import it into the store.
+"""Choose the archive of a container image for the node's version of Windows, and import it into the image store.
 
 A downloaded archive is removed after its import, because keeping it would take up disk space twice.
 """

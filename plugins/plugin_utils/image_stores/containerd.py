@@ -4,8 +4,8 @@
 
 Pulls use CRI (`crictl pull`), because containerd then reads certs.d, uses the proxies of its service and drops unpacked
 layers (discard_unpacked_layers). `ctr images pull` ignores that setting and reads certs.d only with --hosts-dir
-(containerd docs/hosts.md; cmd/ctr/commands/images/pull.go), so golden images would be 1.5 times as large. ctr does what
-CRI does not offer: list, check, tag, label, import and remove images.
+(containerd docs/hosts.md; cmd/ctr/commands/images/pull.go). With it, machine images would be 1.5 times as large. ctr
+does what CRI does not offer: list, check, tag, label, import and remove images.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MANAGED = "io.cri-containerd.image=managed"
 _NAMESPACE = "k8s.io"
 _PART = re.compile(r"(\S+) @(sha256:[0-9a-f]{64}) \((\d+) bytes\)")
 SIZES = "winkube-sizes"
-"""The namespace that is used to read image sizes from registries. It is never removed and never has containers."""
+"""The containerd namespace for reading image sizes from registries. It is never removed and never has containers."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,8 @@ class ContainerdStore(Store):
     """The CRI endpoint, such as npipe:////./pipe/containerd-containerd."""
     path: str
     hosts_dir: str | None = None
-    """Folder of hosts.toml files for ctr's own requests. For pulls, containerd has its own setting."""
+    """Folder of hosts.toml files for ctr's own requests. For pulls, containerd uses the folder that its configuration
+    names."""
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def list_calls(self) -> tuple[Call, ...]:

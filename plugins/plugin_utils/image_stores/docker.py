@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Docker's image store, through docker.exe.
+"""Docker's image store, which is accessed through docker.exe.
 
 Sources: docs.docker.com/reference/cli/docker/image/ls, …/image/pull, …/manifest/inspect.
 Docker cannot pin images: the kubelet's garbage collection keeps only the kubelet's own pause image.

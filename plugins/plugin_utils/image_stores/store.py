@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The interface of a runtime's image store; containerd.py and docker.py implement it.
+"""The interface of a container runtime's image store; containerd.py and docker.py implement it.
 
 The stores of containerd and Docker share no images.
 """
@@ -43,7 +43,7 @@ class StoredImage:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TransferOptions:
-    """Options of a pull, import or push."""
+    """Options for pulling, importing or pushing an image."""
 
     retries: int = 3
     delay: float = 10.0
@@ -52,7 +52,7 @@ class TransferOptions:
 
 
 class Store(abc.ABC):
-    """A runtime's image store, which builds calls and interprets their results (no I/O)."""
+    """The image store of a container runtime. Its methods build calls and interpret their results (no I/O)."""
 
     path: str
     """A folder on the volume that stores the images."""
@@ -63,7 +63,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def read(self, seen: Results) -> dict[str, StoredImage]:
-        """Return the images in the store, by reference; empty if the runtime does not respond or is not installed."""
+        """Return the stored images by reference; none if the runtime does not respond or is not installed."""
 
     @abc.abstractmethod
     def container_calls(self) -> tuple[Call, ...]:
@@ -71,7 +71,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def in_use(self, seen: Results, images: t.Mapping[str, StoredImage]) -> frozenset[str] | None:
-        """Return the identities of images that running or stopped containers use; None if unknown."""
+        """Return the identities of images that running or stopped containers use, or None if unknown."""
 
     @abc.abstractmethod
     def pull(self, reference: str, how: TransferOptions) -> Call:
@@ -94,7 +94,7 @@ class Store(abc.ABC):
         """Return the calls that protect an image from the kubelet's garbage collection, if the runtime supports it."""
 
     def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:
-        """Return the names that must be passed to `remove`; the store removes the other names along with them."""
+        """Return those of the names that must be passed to `remove`. The store then removes the other names, too."""
         return list(names)
 
     @abc.abstractmethod
@@ -111,11 +111,11 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def read_size(self, seen: t.Mapping[str, CallResult], build: int) -> int | None:
-        """Return the number of bytes to download, or None if unknown."""
+        """Return the number of bytes to download for an image, or None if unknown."""
 
     @abc.abstractmethod
     def read_layers(self, seen: t.Mapping[str, CallResult], build: int) -> t.Mapping[str, int]:
-        """Return the size of each layer in bytes, by digest; empty if the sizes of individual layers are unknown."""
+        """Return the size in bytes of each layer of an image, by digest, or an empty dictionary if unknown."""
 
 
 def names_of(identity: str, images: t.Mapping[str, StoredImage]) -> list[str]:
@@ -124,7 +124,7 @@ def names_of(identity: str, images: t.Mapping[str, StoredImage]) -> list[str]:
 
 
 def size_of(number: str, unit: str) -> int | None:
-    """Return a size in bytes from a printed number and unit, such as `98.3` and `MiB`; None if they are malformed."""
+    """Convert a number and a unit, such as `98.3` and `MiB`, to bytes. Return None if they are malformed."""
     try:
         return int(float(number) * _UNITS[unit])
     except (KeyError, ValueError):

@@ -3,8 +3,9 @@
 """Give the built-in administrator of a machine a random password, once per machine.
 
 Otherwise, if an image has a password, all machines from the image would share it. PowerShell's Set-LocalUser
-needs a SecureString, which no call of a batch can create, so ansible.windows.win_user sets the password. A mark on the
-machine contains the SID of the account, which differs for each machine that starts from an image.
+needs a SecureString, which no call of a batch can create, so ansible.windows.win_user sets the password. A registry
+value marks a machine whose password has been set. It contains the administrator's SID, which differs for each machine
+that starts from an image.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ _STEP = "set the administrator's password"
 _ATTEMPTS = 2
 """Maximum number of attempts, if the connection fails before it is known whether the module has run."""
 _BUILT_IN = "-500"
-"""Last part of the built-in administrator's SID, whatever its name (learn.microsoft.com: well-known SIDs)."""
+"""Last part of the built-in administrator's SID, which does not depend on the account's name. Source:
+learn.microsoft.com, well-known SIDs."""
 _MARK = "administrator password"
 _PRODUCT = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\ProductOptions"
 _CONTROLLER = "LanmanNT"
-"""The product type of all domain controllers (gitlab.com/samba-team/samba, merge request 4063)."""
+"""The product type of all domain controllers. Source: gitlab.com/samba-team/samba, merge request 4063."""
 _GROUPS = (string.ascii_lowercase, string.ascii_uppercase, string.digits, "+-.:=_")
 """Groups of characters in a password: Windows can require characters from three of them. Inside quotation marks, none
 of the characters needs escaping in a shell, XML or YAML."""
@@ -55,7 +57,7 @@ class BuiltInAdministrator:
 
 
 def random_password(length: int) -> str:
-    """Return a random password with characters from every group."""
+    """Return a random password with characters from each of the groups in `_GROUPS`."""
     characters = "".join(_GROUPS)
     while True:
         password = "".join(secrets.choice(characters) for dummy in range(length))
@@ -64,7 +66,7 @@ def random_password(length: int) -> str:
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls that observe the account."""
+    """Return the calls that observe the built-in administrator."""
     return (
         query(
             "product",
@@ -86,11 +88,7 @@ def calls() -> tuple[Call, ...]:
 
 
 def read(seen: Observation) -> BuiltInAdministrator | None:
-    """Read the results of `calls`.
-
-    Returns:
-        The account; None if the machine has none.
-    """
+    """Return the built-in administrator, as read from the results of `calls`, or None if the machine has none."""
     users = {str(item["SID"]): str(item["Name"]) for item in seen["users"].output}
     sid = next((sid for sid in users if sid.startswith("S-1-5-21-") and sid.endswith(_BUILT_IN)), "")
     if not sid:
@@ -111,7 +109,7 @@ class AdministratorPassword:
 
     Args:
         session: the session with the machine.
-        file: where the password is kept on the controller; None to discard it.
+        file: where the password is kept on the controller, or None to discard it.
         length: length of a new password.
         by_key: whether Ansible connects without a password.
     """
@@ -127,8 +125,8 @@ class AdministratorPassword:
 
         Raises:
             UnsupportedWindows: the collection does not support the machine's Windows version.
-            NodeError: the machine has no such account or is a domain controller, Ansible connects with the account and
-                a password, or the new password was not set.
+            NodeError: the machine has no built-in administrator or is a domain controller, Ansible connects as this
+                administrator with a password, or the new password was not set.
             ResourceError: the file cannot be read or written.
             AnsibleConnectionFailure: the machine cannot be reached.
         """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which cached versions a machine from an image can install by itself, and the batches that install them (no I/O).
+"""Find out which cached versions a machine from an image can install, and build the batches that do so (no I/O).
 
 While the image is built, the resources of each cached version are compared with the machine, as a playbook would do
 later. The calls of the resulting changes are stored in the image. The script of version_script.py therefore decides
@@ -27,7 +27,7 @@ from ..wire.messages import MAX_BATCH_BYTES, Batch, Call, CallResult, Json, Resu
 from ..wire.scopes import Scope
 
 Parameter = t.Literal["Kubernetes", "Runtime", "Network"]
-"""The script's parameters."""
+"""The parameters of the script that installs cached versions on a machine (version_script.py)."""
 _CACHED, _SETTLED, _RUNNING, _PRESENT = (Scope(f"{name}.") for name in ("cached", "settled", "running", "present"))
 _FINDS: t.Mapping[str, str] = {"Remove-Item": "Get-Item", "Remove-ItemProperty": "Get-ItemProperty"}
 """For each cmdlet that removes an object, the cmdlet that finds the object."""
@@ -35,7 +35,7 @@ _FINDS: t.Mapping[str, str] = {"Remove-Item": "Get-Item", "Remove-ItemProperty":
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VersionedComponent:
-    """A part of the node whose version a new machine may choose: Kubernetes, the runtime, or a network program."""
+    """A part of a node whose version a new machine may choose: Kubernetes, a container runtime or a network program."""
 
     kind: str
     """The kind of the component's artifacts, such as `containerd`. No two components have the same kind."""
@@ -67,7 +67,7 @@ class InstallableVersion:
     batch: str = ""
     """The batch that installs the version, as JSON; empty for the version that the image contains."""
     changes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """The resources that the batch checks or changes, by the first part of their calls' ids, for messages."""
+    """The resources that the batch checks or changes, for messages. The key is the first part of their calls' ids."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ class CannotInstall(ValueError):
 
 
 class VersionPlans:
-    """A planner that plans the installation of all variants from a single observation.
+    """A planner that plans the installation of all cached versions from a single observation of the machine.
 
     Args:
         components: the components, in the order in which a machine installs them.
@@ -110,7 +110,7 @@ class VersionPlans:
         return [*self._installed, *(one for variant in self._variants for one in variant.resources)]
 
     def plan(self, questions: Questions, calls: t.Mapping[str, CallResult], windows: WindowsInfo) -> InstallationPlan:
-        """Compare all variants with the machine.
+        """Return which cached versions the machine can install, by comparing their resources with its state.
 
         Args:
             questions: the questions about `resources`; questions about other resources may follow them.
@@ -188,7 +188,7 @@ def installable(
         component: the component.
         version: the version.
         resources: the resources of a node with this version.
-        batch: the batch that installs the version.
+        batch: the batch that installs the version, as JSON; empty for the version that the image contains.
     """
     archive, unpacked = _unpacked(component, resources)[0]
     return InstallableVersion(
@@ -218,7 +218,7 @@ def _unpacked(component: VersionedComponent, resources: t.Sequence[Resource]) ->
 
 
 def _verified(archive: Artifact, answers: Results) -> Call:
-    """Return the call that compares the archive with the file that was verified when the image was built."""
+    """Return the call that checks that the archive has not changed since it was verified while building the image."""
     file = next((item for item in objects(archive, answers, "file") if item.get("path") == archive.path), {})
     parameters: dict[str, Json] = {"paths": [archive.path], "hash": True}
     expected: Json = str(file.get("sha256") or "")
@@ -233,11 +233,11 @@ def not_installable(component: VersionedComponent, version: str, reason: object)
 
 
 def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource], *checks: Call) -> str:
-    """Return the batch of a variant's changes as JSON. The batch can be repeated after a power failure at any call.
+    """Return a batch that installs a cached version, as JSON. It can be repeated after a power failure at any call.
 
     Args:
         changes: the changes.
-        resources: the variant's resources.
+        resources: the resources of a node with this version.
         checks: calls that precede the changes.
 
     Raises:
@@ -285,7 +285,7 @@ def repeatable(calls: t.Iterable[Call]) -> t.Iterator[Call]:
 
 
 def _starts_twice(calls: t.Iterable[Call], changes: t.Sequence[Planned]) -> tuple[list[Call], list[Call]]:
-    """Return the calls, and further calls for the end that start the interrupted services once more.
+    """Return the calls, and additional calls that start the interrupted services once more at the end.
 
     The first start of a service may fail, because an older program might not start with the configuration of a newer
     one, and only a later change replaces this configuration.
@@ -310,10 +310,10 @@ def _starts(changes: t.Sequence[Planned]) -> t.Iterator[tuple[Scope, str]]:
 
 
 def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterator[Call]:
-    """Yield the calls that start the services, and wait until each service either runs or is stopped.
+    """Yield the calls that start the services and wait until each service either runs or is stopped.
 
-    User data runs while Windows is starting services, and a service that is still starting cannot be stopped. After an
-    interruption, a service might not start at all, which is not a failure here.
+    User data runs while Windows is starting services, and a service that is still starting cannot be stopped. If an
+    earlier run was interrupted, a service might not start at all, which is not a failure here.
 
     Args:
         changes: the changes.
@@ -340,8 +340,8 @@ def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterat
 def _started(changes: t.Sequence[Planned], resources: t.Sequence[Resource]) -> t.Iterator[Call]:
     """Yield the calls that start the services that were stopped and have to run.
 
-    The changes themselves start only services that were running before; after an interrupted run, such a service may be
-    stopped.
+    The changes themselves restart only services that were running before. After an interrupted run, such a service may
+    be stopped and would stay so.
     """
     stopped = {one.service.casefold() for planned in changes for one in planned.change.interruptions}
     running = [one.name for one in resources if isinstance(one, Service) and one.state == "running"]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a machine does at its first boot from an image: data/first_boot.ps1, its settings and its task (no I/O).
+"""Put the script that a machine runs at its first boot, data/first_boot.ps1, into an image (no I/O).
 
 Batches (docs/wire.md) need a controller, which a new machine does not have. So the image contains a script. The script
 is the same in all images; only the data in its settings file differs.
@@ -28,14 +28,14 @@ _SCRIPT = f"{FOLDER}\\first_boot.ps1"
 
 @functools.cache
 def script() -> str:
-    """Return the text of the script."""
+    """Return the content of first_boot.ps1."""
     return (DATA / "first_boot.ps1").read_text(encoding="utf-8")
 
 
 def calls(*, accounts: t.Sequence[str], winrm_https: bool, certificates: t.Sequence[str] = ()) -> tuple[Call, ...]:
-    """Return the calls that put the script and its task into the image.
+    """Return the calls that put first_boot.ps1 and its scheduled task into the image.
 
-    They must run after sysprep has succeeded. Otherwise, the script would run on the build machine when it reboots.
+    They must run after sysprep has succeeded. Otherwise, the script would run when the build machine reboots.
 
     Args:
         accounts: the accounts to remove.
@@ -108,7 +108,7 @@ def wait_calls(seconds: float = 120.0) -> tuple[Call, ...]:
 
 
 def unfinished(seen: Observation) -> str:
-    """Return why the first boot prevents the machine from becoming an image; empty if the first boot has finished.
+    """Return why a machine cannot become an image yet, or an empty string if its first boot has finished.
 
     Args:
         seen: the results of `wait_calls`.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Turn a prepared machine into an image: inspect the machine, start the batch that finishes the build, and follow it.
+"""Turn a prepared machine into an image: inspect the machine, start the batch that seals it, and follow that batch.
 
 The batch is in sealing.py. Its calls come from sysprep.py, image_identity.py, image_proxies.py and first_boot.py.
 """
@@ -56,7 +56,7 @@ class GeneralizationOptions:
 
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> GeneralizationOptions:
-        """Select the generalization options from all options of the module."""
+        """Return the generalization options among all options of the sysprep module."""
         return cls(**{field.name: options[field.name] for field in dataclasses.fields(cls)})
 
 
@@ -78,7 +78,7 @@ class Inspected:
     removals: tuple[Call, ...] = ()
     """The calls that remove proxy passwords."""
     hosts_files: tuple[str, ...] = ()
-    """The registries' hosts.toml files, which may contain headers with credentials."""
+    """Paths of hosts.toml files of container registries, which may contain headers with credentials."""
     credentials: tuple[str, ...] = ()
     """Files that always contain registry credentials."""
 
@@ -88,7 +88,7 @@ class Generalization:
 
     Args:
         session: the session with the machine.
-        options: the options.
+        options: the options of the sysprep module.
         link: how Ansible connects to the machine.
     """
 
@@ -102,8 +102,8 @@ class Generalization:
         Raises:
             UnsupportedWindows: the collection does not support the machine's Windows version.
             NodeError: the machine has joined a cluster, has not finished its first boot, must reboot for updates, or
-                has a disk that is too full; the image would contain a proxy's password; or the registries' files
-                cannot be listed.
+                has a disk that is too full; the image would contain a proxy's password; or the files with registry
+                settings cannot be listed.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
         options = self._options
@@ -148,7 +148,7 @@ class Generalization:
 
         Raises:
             UnsupportedWindows: the collection does not support the machine's Windows version.
-            NodeError: as for `Node.run`.
+            NodeError: the cleanup failed, or the machine lost the batch.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
         calls = sysprep.cleaning_calls(self._options.clean_paths)
@@ -173,7 +173,7 @@ class Generalization:
         """Generalize the machine and finish the build, and return values of the action's result.
 
         Args:
-            inspected: the observed machine.
+            inspected: what `inspect` returned.
 
         Raises:
             NodeError: sysprep or another call of the batch failed, the connection was lost before the image was sealed,
@@ -216,7 +216,7 @@ class Generalization:
         return [*own, *self._options.remove_accounts]
 
     def _too_full(self, seen: Observation) -> str:
-        """Return why the disk is too full for an image; empty if it is not too full."""
+        """Return why the disk is too full for an image, or an empty string if it is not too full."""
         space, limit = seen["space"].first, self._options.max_fill_percent
         used = int(space["total"]) - int(space["free"])
         size = min(int(space["total"]), int(self._options.disk_limit_gib * _GIB) or int(space["total"]))
@@ -237,7 +237,7 @@ class Generalization:
             self._refuse(str(error))
 
     def _unattend(self, machine: sysprep.PreparedMachine) -> str | None:
-        """Return the path of the answer file; None if the image has no answer file."""
+        """Return the path of the answer file for Windows' setup, or None if the image has no answer file."""
         unattend = self._options.unattend
         if self._options.cloudbase_init and machine.cloudbase_init:
             unattend = unattend or machine.cloudbase_unattend
@@ -246,7 +246,7 @@ class Generalization:
         return unattend
 
     def _sealing(self, inspected: Inspected, unattend: str | None) -> Sealing:
-        """Return the batch that finishes the build."""
+        """Return the batch that turns the machine into an image."""
         options, machine, identity = self._options, inspected.machine, inspected.identity
         files = [*inspected.credentials]
         if inspected.hosts_files:
@@ -304,10 +304,10 @@ class Generalization:
         self._refuse(sealing.explanation(seen, logs))
 
     def _wait_until_off(self, machine: sysprep.PreparedMachine, key: str, seconds: float = 180.0) -> None:
-        """Wait until the machine's ports are closed.
+        """Wait until the machine's ports are closed, which shows that the machine is off.
 
-        The listener in use may close before the machine is off. If WinRM also listens on its default port, that port
-        stays open until the machine is off.
+        The port that Ansible uses may close before the machine is off. If WinRM also listens on its default port, that
+        port stays open until the machine is off.
 
         Raises:
             NodeError: the machine still responds.
@@ -320,7 +320,7 @@ class Generalization:
             )
 
     def _wait_until_closed(self, key: str, seconds: float = 120.0) -> None:
-        """Wait until the HTTPS listener in use is closed; do not wait if the connection uses HTTP.
+        """Wait until the HTTPS listener that Ansible uses is closed. Do not wait if the connection uses HTTP.
 
         Raises:
             NodeError: the listener still responds, so the image would contain its certificate.
@@ -332,7 +332,7 @@ class Generalization:
             )
 
     def _still_open(self, ports: set[int], seconds: float) -> bool:
-        """Wait until all ports are closed, and return whether one is still open at the end."""
+        """Wait until all ports are closed or the time is up, and return whether a port is still open."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             ports = {port for port in ports if self._answers(port)}

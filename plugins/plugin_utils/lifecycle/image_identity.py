@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What sysprep leaves in an image although it belongs to the build machine or its users (no I/O).
+"""Remove from an image what belongs to the build machine or its users and is not removed by sysprep (no I/O).
 
 Two machines from one image must not share these things. The keys, ids and certificates among them are created again
 when they are needed: sshd creates its host keys, the Windows Update service creates its client id, and Remote Desktop
@@ -18,21 +18,22 @@ from ..wire.messages import Call, Input, Json, Observation
 
 _WINDOWS_UPDATE = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WindowsUpdate"
 _CLIENT_ID = ("SusClientId", "SusClientIdValidation")
-"""Registry values that identify a WSUS client: technet.microsoft.com/library/dd939898 (client requirements: images)."""
+"""Registry values that identify a WSUS client. Source: technet.microsoft.com/library/dd939898 (client requirements)."""
 _SSH = "C:\\ProgramData\\ssh"
-"""The folder of sshd's host keys. sshd creates missing keys when it starts: github.com/PowerShell/openssh-portable
-contrib/win32/win32compat/wmain_sshd.c."""
+"""The folder of sshd's host keys. sshd creates missing keys when it starts. Source:
+github.com/PowerShell/openssh-portable contrib/win32/win32compat/wmain_sshd.c."""
 _REMOTE_DESKTOP = "Cert:\\LocalMachine\\Remote Desktop"
-"""The store of Remote Desktop's self-signed certificate. A connection or a boot creates a new certificate:
+"""The store of Remote Desktop's self-signed certificate. A connection or a boot creates a new certificate. Source:
 blogs.technet.microsoft.com/askpfeplat/2017/02/01/removing-self-signed-rdp-certificates."""
 _STORE = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates\\Remote Desktop\\Certificates"
-"""Registry key of the Remote Desktop store: learn.microsoft.com/windows/win32/seccrypto/system-store-locations."""
+"""Registry key of the certificate store of Remote Desktop. Source:
+learn.microsoft.com/windows/win32/seccrypto/system-store-locations."""
 _ADMINISTRATOR = "-500"
-"""Last part of the SID of the built-in administrator, an account that Windows does not delete: learn.microsoft.com
-(security identifiers)."""
+"""Last part of the SID of the built-in administrator, an account that Windows does not delete. Source:
+learn.microsoft.com (security identifiers)."""
 _ACCOUNT = re.compile(r"[^\"/\\\[\]:;|=,+*?<>@\x00-\x1f]{1,20}")
-"""Names that Windows accepts for a local account: learn.microsoft.com/windows-server/administration/windows-commands
-(net user)."""
+"""Names that Windows accepts for a local account. Source:
+learn.microsoft.com/windows-server/administration/windows-commands (net user)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,7 @@ def local_names(names: t.Iterable[str], computer: str | None) -> list[str]:
 
     Args:
         names: names in any of these forms: `NAME`, `.\NAME`, `COMPUTER\NAME`, `DOMAIN\NAME`, `NAME@domain`.
-        computer: the computer's name; None if it is unknown, in which case any leading name is accepted.
+        computer: the computer's name, or None if it is unknown, in which case any leading name is accepted.
     """
     by_name: dict[str, str] = {}
     for name in names:
@@ -64,7 +65,7 @@ def local_names(names: t.Iterable[str], computer: str | None) -> list[str]:
 
 
 def inspection_calls(accounts: t.Sequence[str]) -> tuple[Call, ...]:
-    """Return the calls that read what the image must not contain.
+    """Return the calls that find the accounts, app packages and certificates that the image must not contain.
 
     Args:
         accounts: names of accounts, in any form that `local_names` accepts.
@@ -86,11 +87,13 @@ def inspection_calls(accounts: t.Sequence[str]) -> tuple[Call, ...]:
 
 
 def read(seen: Observation, accounts: t.Sequence[str], computer: str) -> MachineIdentity:
-    """Read the results of `inspection_calls`. Without the cmdlets for apps (Server Core), no apps are returned.
+    """Return what must not be in the image, as read from the results of `inspection_calls`.
+
+    Server Core lacks the cmdlets for apps, so no apps are returned for it.
 
     Args:
         seen: the results.
-        accounts: as for `inspection_calls`.
+        accounts: names of accounts, in any form that `local_names` accepts.
         computer: the computer's name.
     """
     local = {name.casefold() for name in local_names(accounts, computer)}
@@ -129,7 +132,7 @@ def app_calls(identity: MachineIdentity) -> tuple[Call, ...]:
 
 
 def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
-    """Return the calls that remove the machine's identity after sysprep. If a removal fails, the batch stops."""
+    """Return the calls that remove ids, host keys and certificates after sysprep. The batch stops if a call fails."""
     values: list[Json] = [{"path": _WINDOWS_UPDATE, "name": name} for name in _CLIENT_ID]
     return (
         # A running service would write its id again.
@@ -173,7 +176,10 @@ def _drop_certificate(number: int, mark: str) -> t.Iterator[Call]:
 
 
 def closing_calls(identity: MachineIdentity) -> tuple[Call, ...]:
-    """Return the calls that disable the build's accounts; the first boot removes accounts that are still disabled."""
+    """Return the calls that disable accounts that must not be in the image.
+
+    The script of the first boot removes those accounts that are still disabled.
+    """
     return tuple(
         action(f"disable-{number}", "Disable-LocalUser", {"Name": [name]})
         for number, name in enumerate(identity.accounts)

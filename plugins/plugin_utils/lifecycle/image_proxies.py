@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find and remove proxies with credentials in places that all users of a machine can read (no I/O).
+"""Find proxies whose credentials all users of a machine can read, and remove them (no I/O).
 
 The users of an image may differ from the users of the machine from which the image was built.
 """
@@ -28,7 +28,7 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy")
 
 @dataclasses.dataclass(frozen=True)
 class PasswordFinding:
-    """A place that contains a password."""
+    """A place on a machine that contains a proxy's password."""
 
     place: str
     """Description of the place for messages, without the value that was found there."""
@@ -48,7 +48,7 @@ def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
 
 
 def findings(seen: Observation) -> list[PasswordFinding]:
-    """Return the places in which the results of `calls` show a password."""
+    """Return the places that contain a proxy's password, according to the results of `calls`."""
     machine, notes, *services = seen["proxies"].output
     results = [*_machine(machine), *_notes_kept(notes)]
     for name, entry in zip(_SERVICES, services, strict=True):
@@ -75,7 +75,7 @@ def _machine(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
 
 
 def _notes_kept(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
-    """Yield the findings in the collection's records of what it has set, in case a record contains a proxy."""
+    """Yield the proxy passwords in the collection's own records of what it has set on the machine."""
     for number, (name, value) in enumerate((entry.get("values") or {}).items()):
         if _is_secret("", value.get("value")):
             yield PasswordFinding(

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Join a machine to a cluster with kubeadm: the batch, and how to read its results."""
+"""Join a machine to a cluster: build the batch that runs kubeadm, run it, and read its results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from . import join_commands, kubeadm_failures
 from .join_commands import JoinCommand
 
 _PRIVATE_FOLDERS = (node_paths.KUBERNETES, node_paths.KUBELET_PKI)
-"""Folders in which kubeadm and the kubelet keep the token and the node's key. In older images, access to them is
+"""Folders in which kubeadm and the kubelet keep the join token and the node's key. In older images, access to them is
 not restricted."""
 _KEY = f"{node_paths.KUBELET_PKI}\\kubelet-client.key.tmp"
 """A key for which a kubelet requested a certificate but received none. The kubelet would use this key again and find
@@ -34,8 +34,8 @@ _CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
 _KUBEADM = "join"
 """Id of the call that runs kubeadm."""
 LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF, DISCOVERY)
-"""Files with the token. If a machine goes down while kubeadm runs, these files stay until the node_join role removes
-them."""
+"""Files that contain the join token. If a machine goes down while kubeadm runs, these files stay until the node_join
+role removes them."""
 MADE_FILES = (*LEFTOVERS, node_paths.KUBELET_CONF, node_paths.JOIN_RECORD)
 """Files that a join creates. A reset removes them."""
 MADE_FOLDERS = (ntpath.dirname(_CA), f"{node_paths.KUBERNETES}\\tmp")
@@ -46,8 +46,8 @@ FILLED_FOLDERS = (
     "C:\\var\\log\\pods",
     "C:\\var\\log\\containers",
 )
-"""Folders that exist before a join. kubeadm and the kubelet keep their state in them, and the runtime writes the logs
-of pods there. A reset empties them."""
+"""Folders that exist before a join. kubeadm and the kubelet keep their state in them, and the container runtime writes
+the logs of pods there. A reset empties them."""
 
 
 class JoinChange(enum.Enum):
@@ -72,17 +72,17 @@ class KubeadmJoin:
     """The settings with which a machine joins a cluster."""
 
     configuration: str
-    """The JoinConfiguration as YAML. It contains the token."""
+    """The JoinConfiguration as YAML. It contains the join token."""
     kubeadm: str
     """Windows path of kubeadm.exe."""
     timeout: float
     """Time limit of kubeadm in seconds."""
     discovery: str = ""
-    """Content of the file `kubeadm.DISCOVERY`. It may contain the token."""
+    """Content of the discovery file (`kubeadm.DISCOVERY`). It may contain the join token."""
     kubelet: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """The setting that makes the kubelet start with the flags that kubeadm will write: the `command_line` of its
-    service, or its arguments (`parameters`) if nssm runs it. Empty if kubeadm passes on no flags, or if the launcher
-    runs the kubelet."""
+    service, or its arguments (`parameters`) if nssm runs it. Empty if kubeadm passes on no flags, or if a launcher
+    script starts the kubelet."""
     before: tuple[JoinCommand, ...] = ()
     """Programs to run before kubeadm."""
     after: tuple[JoinCommand, ...] = ()
@@ -129,10 +129,10 @@ def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | N
     Args:
         node: the machine.
         after: all programs to run after kubeadm.
-        ended: how many of these programs have ended, as the node recorded it; None if there is no record.
+        ended: how many of these programs have ended, as recorded on the node, or None if there is no record.
 
     Returns:
-        What the run changed; None if no program remained.
+        What the run changed, or None if no program remained.
 
     Raises:
         NodeError: a program failed.
@@ -197,7 +197,7 @@ def calls(joining: KubeadmJoin, *, again: bool = False) -> tuple[Call, ...]:
 
 
 def _stop_if_registered() -> tuple[Call, ...]:
-    """Return the calls that end the batch if the kubelet received its certificate just before it was stopped.
+    """Return the calls that end the batch if the kubelet received its certificate just before the batch stopped it.
 
     After a power failure, the kubelet of an incomplete join starts by itself and continues to request its certificate.
     If it receives the certificate after the first call of the batch, the machine has joined, and needs the files of
@@ -230,13 +230,13 @@ def _set_kubelet(started: t.Mapping[str, str]) -> t.Iterator[Call]:
 
 
 def _read_record() -> Call:
-    """Return the call that reads how many of the programs after kubeadm have ended."""
+    """Return the call that reads how many of the programs that run after kubeadm have ended."""
     parameters: dict[str, Json] = {"paths": [node_paths.JOIN_RECORD], "content": True}
     return query("record", "@read-file", parameters, select=("content",))
 
 
 def _ended(seen: Observation) -> int | None:
-    """Return how many of the programs after kubeadm had ended before the batch; None if no program remains."""
+    """Return how many of the programs after kubeadm had ended before the batch, or None if no program remains."""
     result = seen.calls.get("record")
     return join_commands.ended(result.first.get("content")) if result is not None and result.first else None
 
@@ -259,7 +259,7 @@ def _remove_leftovers(*, keep_key: bool) -> tuple[Call, ...]:
 
 
 def _write_configuration(content: str) -> Call:
-    """Return the call that writes the JoinConfiguration, which contains the token."""
+    """Return the call that writes the JoinConfiguration, which contains the join token."""
     parameters: dict[str, Json] = {
         "path": node_paths.JOIN_CONFIGURATION,
         "content": content,
@@ -269,7 +269,7 @@ def _write_configuration(content: str) -> Call:
 
 
 def _remove_configuration(paths: Json) -> Call:
-    """Return the call that removes the files of the configuration, even if the join fails."""
+    """Return the call that removes kubeadm's configuration files. It runs even if the join fails."""
     parameters: dict[str, Json] = {"LiteralPath": paths, "Force": True, "ErrorAction": "SilentlyContinue"}
     return action("remove-configuration", "Remove-Item", parameters, always=True, on_error="continue")
 
@@ -306,7 +306,7 @@ def _end_former() -> tuple[Call, ...]:
 
 
 def _write_discovery(content: str) -> Call:
-    """Return the call that writes the file `kubeadm.DISCOVERY`."""
+    """Return the call that writes the discovery file (`kubeadm.DISCOVERY`)."""
     parameters: dict[str, Json] = {"path": DISCOVERY, "content": content, "sddl": ADMINISTRATORS_ONLY_FILE}
     return action("discovery", "@write-file", parameters, secret=True, select=None)
 

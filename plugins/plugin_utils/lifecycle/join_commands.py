@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs that users run on a machine before and after `kubeadm join`, in the batch of the join.
+"""Run users' programs on a machine before and after `kubeadm join`, in the batch of the join.
 
 The node records how many of the programs after kubeadm have ended. If a run finds that a machine has joined but has not
 run all of these programs, it runs the remaining programs.
@@ -25,14 +25,14 @@ from ..wire.messages import Call, CallResult
 Stage = t.Literal["pre", "post"]
 """When a program runs: before or after `kubeadm join`."""
 RECORD = node_paths.JOIN_RECORD
-"""The file with the number of programs after kubeadm that have ended."""
+"""The file that records how many of the programs that run after kubeadm have ended."""
 _SHOWN = 2000
 """Maximum number of characters of a program's output in a message."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JoinCommand:
-    """A program to run on the node."""
+    """A program to run on a machine before or after `kubeadm join`."""
 
     program: str
     """Path or name of the program, ending in `.exe`."""
@@ -42,7 +42,7 @@ class JoinCommand:
     """Time limit in seconds."""
     success_codes: tuple[int, ...] = (0,)
     secret: bool = False
-    """Whether the program's output may contain secrets and is never shown."""
+    """Whether the program's output may contain secrets. If so, the output is never shown."""
 
     def __post_init__(self) -> None:
         if not self.program.lower().endswith(".exe"):
@@ -58,7 +58,7 @@ class JoinCommand:
 
 
 Listed: t.TypeAlias = JoinCommand | tuple[str, ...]
-"""An entry of the user's list: a mapping, or a list of the program and its arguments."""
+"""An entry of a user's list of programs: a mapping, or a list of the program and its arguments."""
 
 
 def commands(listed: t.Any, where: str) -> tuple[JoinCommand, ...]:
@@ -66,7 +66,7 @@ def commands(listed: t.Any, where: str) -> tuple[JoinCommand, ...]:
 
     Args:
         listed: value of the variable.
-        where: the variable, for messages.
+        where: name of the variable, for messages.
 
     Raises:
         ResourceError: an entry is invalid.
@@ -76,7 +76,7 @@ def commands(listed: t.Any, where: str) -> tuple[JoinCommand, ...]:
 
 
 def of_entry(entry: Listed, where: str) -> JoinCommand:
-    """Return the program that an entry of the user's list describes.
+    """Return the program that an entry of a user's list of programs describes.
 
     Args:
         entry: the entry.
@@ -112,7 +112,7 @@ def calls(stage: Stage, listed: t.Sequence[JoinCommand], first: int = 0) -> tupl
 
 
 def record(ended: int) -> Call:
-    """Return the call that records how many of the programs after kubeadm have ended.
+    """Return the call that records how many of the programs that run after kubeadm have ended.
 
     Args:
         ended: how many have ended.
@@ -122,17 +122,17 @@ def record(ended: int) -> Call:
 
 
 def end_record() -> Call:
-    """Return the call that removes the record, after all programs have ended."""
+    """Return the call that removes the record of ended programs, after all programs have ended."""
     return action(
         "end-record", "Remove-Item", {"LiteralPath": RECORD, "Force": True, "ErrorAction": "SilentlyContinue"}
     )
 
 
 def ended(content: object) -> int | None:
-    """Return how many of the programs after kubeadm have ended, or None if no program remains.
+    """Return how many of the programs that run after kubeadm have ended, or None if no program remains.
 
     Args:
-        content: content of the record; None if the record does not exist.
+        content: content of the record, or None if the record does not exist.
     """
     text = content.strip() if isinstance(content, str) else ""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 5 else None

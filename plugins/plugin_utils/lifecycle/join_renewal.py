@@ -28,8 +28,9 @@ _REMOVED: t.Sequence[str] = (node_paths.KUBELET_CONF, CURRENT_CERTIFICATE, f"{no
 _STOP = 120.0
 """Time limit for the kubelet to stop, in seconds."""
 _SETTLED = datetime.timedelta(minutes=15)
-"""A machine whose certificate is newer than this may have joined after the run listed the nodes, or its kubelet may not
-have registered its node yet. Kubernetes issues certificates whose validity begins five minutes in the past (kubernetes
+"""Minimum age of a machine's certificate before its missing Node object counts as deleted. With a newer certificate,
+the machine may have joined after the run listed the nodes, or its kubelet may not have registered its node yet.
+Kubernetes issues certificates whose validity begins five minutes in the past (kubernetes
 pkg/controller/certificates/signer/signer.go, Backdate)."""
 
 
@@ -40,16 +41,17 @@ class KubeletCredentials:
     joined: bool
     kubeconfig: KubeletKubeconfig
     has_certificate: bool
-    """False only if the client certificate is the file that the kubelet rotates, and this file is missing or contains
-    no PEM data, for example after a power failure."""
+    """Whether the kubelet has a client certificate. False only if its kubeconfig refers to the file that the kubelet
+    rotates, and this file is missing or contains no PEM data, for example after a power failure."""
     certificate: ClientCertificate | None
-    """The client certificate; None if it is missing or cannot be read."""
+    """The client certificate, or None if it is missing or cannot be read."""
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls that read the credentials.
+    """Return the calls that read the kubelet's credentials.
 
-    The private key in the file with the certificate is not read, but a kubeconfig may contain a key, too.
+    Only the first part of the certificate's file is read, which does not contain the private key. However, the
+    kubeconfig may contain a private key, too.
     """
     return (
         query("kubeconfig", "@read-file", {"paths": [node_paths.KUBELET_CONF], "content": True}, private=True),
@@ -62,7 +64,7 @@ def calls() -> tuple[Call, ...]:
 
 
 def read(seen: Observation) -> KubeletCredentials:
-    """Read the results of `calls`."""
+    """Return the kubelet's credentials, as read from the results of `calls`."""
     conf, pem = seen["kubeconfig"].first or {}, seen["certificate"].first or {}
     kubeconfig = KubeletKubeconfig.parse(conf.get("content") or "")
     own = kubelet_certificate.first_certificate(decoded(pem.get("content")))
@@ -102,7 +104,7 @@ def safe_time(seen: Observation, now: datetime.datetime) -> datetime.datetime:
 
 
 def reason(own: KubeletCredentials, cluster: ClusterFacts, now: datetime.datetime) -> str:
-    """Return why a machine that has joined has to join again; empty if it need not, or if it has not joined.
+    """Return why a machine that has joined has to join again, or an empty string if it need not or has not joined.
 
     Args:
         own: the machine's credentials. The certificate contains the name of the machine's node.
@@ -125,7 +127,9 @@ def reason(own: KubeletCredentials, cluster: ClusterFacts, now: datetime.datetim
 
 
 def other_cluster(own: KubeletCredentials, cluster: ClusterFacts) -> str:
-    """Return why a machine is a node of another cluster; empty if it is not. Call this only if `reason` is empty.
+    """Return why a machine is a node of another cluster, or an empty string if it is not.
+
+    Call this only if `reason` returned an empty string.
 
     Two clusters can have the same address if they are in different networks, and the run may use the wrong kubeconfig.
     Only the CA and the names of the nodes distinguish two such clusters.

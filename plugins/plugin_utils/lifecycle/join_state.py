@@ -45,11 +45,12 @@ class JoinState:
     clock_skew: float
     """Seconds by which the node's clock is ahead of the controller's clock; 0 if its time cannot be read."""
     kubelet_launcher: bool = False
-    """Whether the kubelet's service runs the launcher."""
+    """Whether the kubelet's service runs the launcher script, which starts the kubelet."""
     ended_commands: int | None = None
-    """How many of the user's programs after `kubeadm join` have ended; None if no program remains."""
+    """How many of the user's programs after `kubeadm join` have ended, or None if no program remains."""
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
-    """Content of NETWORK_RECORD: `plugin`, `mode`, `network`, `services`; empty if there is no such file."""
+    """Content of the file NETWORK_RECORD, in which the cni role records the node's pod network: `plugin`, `mode`,
+    `network` and `services`. Empty if the file does not exist."""
     unresolved: str = ""
     """Why the name of the control plane endpoint cannot be resolved; empty if it can be resolved or was not checked."""
     uplink_at_risk: bool = False
@@ -57,7 +58,7 @@ class JoinState:
     azure: bool = False
     """Whether the machine is an Azure virtual machine."""
     secondary_addresses: int | None = None
-    """Number of addresses that Azure CNI can give to pods; None: unknown, or not requested."""
+    """Number of addresses that Azure CNI can give to pods, or None if unknown or not requested."""
     network: NodeNetwork = dataclasses.field(default_factory=NodeNetwork)
 
 
@@ -74,7 +75,7 @@ class ExpectedNetwork:
 
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> ExpectedNetwork:
-        """Return the network that the options of the join_info module describe."""
+        """Return the pod network that the options of the join_info module describe."""
         linux = options["linux_mtu"]
         cluster = ClusterNetwork(
             mtu=options["cni_mtu"],
@@ -94,7 +95,7 @@ class ExpectedNetwork:
 
 
 def calls(name: str = "", *, counts_addresses: bool = False) -> tuple[Call, ...]:
-    """Return the calls that read the state. The kubeconfig may contain a key, so the batch must be private.
+    """Return the calls that read a machine's state. The kubeconfig may contain a key, so the batch must be private.
 
     Args:
         name: name of the control plane endpoint that the machine must resolve; empty to skip this check.
@@ -119,10 +120,10 @@ def calls(name: str = "", *, counts_addresses: bool = False) -> tuple[Call, ...]
 
 
 def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> JoinState:
-    """Read the results of `calls`.
+    """Return a machine's state, as read from the results of `calls`.
 
     Args:
-        seen: the observation.
+        seen: the results of `calls`.
         windows: the version of Windows that was read at the same time.
         now: time of the controller's clock (UTC) when the results arrived.
 
@@ -151,19 +152,19 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
 
 
 def server_of(kubeconfig: str) -> str:
-    """Return the API server of a kubeconfig as its URL names it: `host:port` or `host`; empty if there is none."""
+    """Return the API server's `host:port` or `host` from a kubeconfig, or an empty string if it names no server."""
     server = _SERVER.search(kubeconfig)
     return urllib.parse.urlsplit(server[1]).netloc if server else ""
 
 
 def _unresolved(seen: Observation) -> str:
-    """Return Windows' message about a name that it cannot resolve; empty if there is none."""
+    """Return Windows' message about a name that it cannot resolve, or an empty string if there is none."""
     result = seen.calls.get("resolve")
     return str(result.error) if result is not None and result.error is not None else ""
 
 
 def _note(file: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the content of NETWORK_RECORD, which the cni role writes; empty if the content is malformed."""
+    """Return the content of the file NETWORK_RECORD, or an empty dictionary if it is malformed."""
     try:
         document = json.loads(file.get("content") or "")
     except ValueError:
@@ -224,13 +225,13 @@ def problems(
 
 
 def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[str]:
-    """Yield the reasons why the machine cannot have the expected network.
+    """Yield the reasons why the machine cannot have the expected pod network.
 
     A node that already has this network is refused only if `cni_mtu` is too large.
 
     Args:
         state: the reported state.
-        expected: the network.
+        expected: the expected pod network.
     """
     known = catalogue().get(expected.plugin)
     if known is None:
@@ -275,7 +276,7 @@ def network_warnings(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
 
     Args:
         state: the reported state.
-        expected: the network.
+        expected: the expected pod network.
     """
     known = catalogue().get(expected.plugin)
     mode = known.modes.get(expected.mode) if known is not None else None

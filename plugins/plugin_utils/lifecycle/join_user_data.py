@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""User data and Azure extensions with which a machine from an image installs versions and joins a cluster (no I/O).
+"""Build user data and Azure extensions that make a machine from an image install versions and join a cluster (no I/O).
 
-`|| exit /b 1`: cloudbase-init runs the `runcmd` list as the lines of one batch file, so a command that fails would not
-prevent the next one (cloudbase-init 1.1.8, plugins/common/userdataplugins/cloudconfigplugins/runcmd.py).
+If a command of the user data fails, `exit /b 1` ends the script: cloudbase-init runs the `runcmd` list as the lines of
+one batch file, which would otherwise continue with the next command (cloudbase-init 1.1.8,
+plugins/common/userdataplugins/cloudconfigplugins/runcmd.py).
 
 Azure's Custom Script Extension for Windows runs `commandToExecute` as SYSTEM. Only `protectedSettings` are encrypted
 (learn.microsoft.com/azure/virtual-machines/extensions/custom-script-windows).
@@ -26,7 +27,7 @@ from ..windows.node_paths import LAUNCHER_SCRIPT, POWERSHELL
 from .version_script import SCRIPT
 
 _CONFIGURATION = "C:\\run\\kubeadm\\kubeadm-join-config.yaml"
-"""kubeadm's configuration with the token. In an image, only administrators can access its folder."""
+"""kubeadm's configuration, which contains the join token. In an image, only administrators can access its folder."""
 _LOG = "C:\\run\\kubeadm\\join.log"
 _VERSION = re.compile(r"v?[0-9A-Za-z][0-9A-Za-z.+-]*")
 _PROGRAM = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -43,7 +44,7 @@ class ChosenVersions:
 
     @property
     def given(self) -> dict[str, str]:
-        """The versions to install, by the script's parameter, without empty ones."""
+        """The versions to install, by parameter of the script that installs them."""
         all_versions = {"Kubernetes": self.kubernetes, "Runtime": self.runtime, "Network": self.network}
         return {name: value for name, value in all_versions.items() if value}
 
@@ -51,8 +52,8 @@ class ChosenVersions:
         """Check the versions, and compare them with the release notes of an image.
 
         Args:
-            image: the release notes; None if they are unknown.
-            cluster_version: the version of kubeadm if no version of Kubernetes is given; None if it is unknown.
+            image: the release notes, or None if they are unknown.
+            cluster_version: the version of kubeadm if no version of Kubernetes is given, or None if it is unknown.
 
         Raises:
             ResourceError: a version is malformed, or the image does not offer it.
@@ -94,7 +95,7 @@ def _check_network(option: str, value: str, components: t.Sequence[NotedComponen
 
 
 def _check_word(option: str, word: str, components: t.Sequence[NotedComponent]) -> str:
-    """Check `VERSION` or `PROGRAM=VERSION`, and return the program's name; empty if it is unknown.
+    """Check `VERSION` or `PROGRAM=VERSION`, and return the program's name, or an empty string if it is unknown.
 
     Raises:
         ResourceError: `word` has neither form, it does not select one of the image's programs, or the image does not
@@ -123,7 +124,7 @@ def user_data(versions: ChosenVersions, join: Join, kubernetes: str, install_dir
 
     Args:
         versions: the versions that the machine installs.
-        join: the cluster and the token.
+        join: the cluster to join, and the join token.
         kubernetes: kubeadm's version, which determines the format of kubeadm's configuration.
         install_dir: the folder of kubeadm.exe.
 
@@ -159,7 +160,7 @@ def protected_settings(versions: ChosenVersions, join: Join, install_dir: str) -
 
 
 def installation(versions: ChosenVersions) -> str:
-    """Return the command that installs the versions; empty if the machine keeps all versions that the image has.
+    """Return the command that installs the versions, or an empty string if the machine keeps the image's versions.
 
     Args:
         versions: the versions that the machine installs.
@@ -169,7 +170,7 @@ def installation(versions: ChosenVersions) -> str:
 
 
 def _before(versions: ChosenVersions, install_dir: str) -> list[str]:
-    """Return the commands that precede kubeadm."""
+    """Return the commands that run before kubeadm."""
     own = installation(versions)
     return [*([own] if own else []), _script(f"{install_dir}\\{LAUNCHER_SCRIPT}", "-PreCommands")]
 

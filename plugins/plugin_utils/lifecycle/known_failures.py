@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Known causes of a program's failures, recognized in its output or logs (no I/O; files `data/*_failures.yml`)."""
+"""Find the known cause of a program's failure in its output or logs (no I/O).
+
+The known causes are in the files `data/*_failures.yml`.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def load(name: str) -> tuple[KnownFailure, ...]:
 
 
 def explain(name: str, text: str) -> str:
-    """Return the first known cause whose pattern matches the text, and its remedy; empty if there is none.
+    """Return the first known cause whose pattern matches a text, with its remedy, or an empty string if none matches.
 
     Args:
         name: name of the data file.

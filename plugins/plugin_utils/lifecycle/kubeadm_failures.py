@@ -14,7 +14,7 @@ def message(output: str, exit_code: int | None) -> str:
 
     Args:
         output: the output, without secrets.
-        exit_code: the exit code; None if kubeadm did not end by itself.
+        exit_code: the exit code, or None if kubeadm did not end by itself.
     """
     reported = f"exit code {exit_code}: {output}" if exit_code else output
     explained = known_failures.explain(DATA, output)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The stages of a node's maintenance, and which hosts a rollout works on (no I/O).
+"""Track the stages of a node's maintenance, and choose the hosts that a rollout works on (no I/O).
 
 The node_maintenance role keeps one record per host, as a fact. The record of a host that is not a node is empty.
 """
@@ -43,11 +43,11 @@ _NEXT = {
     Stage.DONE: {Stage.FAILED},
     Stage.FAILED: {Stage.FAILED},
 }
-"""The stages that may follow each stage. A host can fail twice: at its selection, and in a rescue section."""
+"""The stages that may follow each stage. A host can fail twice: when it is selected, and in a rescue section."""
 
 
 def begin(host: str, node: str, cluster_node: Record, owner: str, label: str = "") -> dict[str, t.Any]:
-    """Return the record of a node at the beginning of a run.
+    """Return the maintenance record of a node at the beginning of a run.
 
     Args:
         host: name of the host in the inventory.
@@ -66,7 +66,7 @@ def begin(host: str, node: str, cluster_node: Record, owner: str, label: str = "
 
 
 def advance(record: Record, stage: str, now: float, **values: t.Any) -> dict[str, t.Any]:
-    """Return a node's record, advanced to the given stage.
+    """Return a node's maintenance record, advanced to the given stage.
 
     Args:
         record: the record so far.
@@ -124,7 +124,7 @@ def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> Rollout
 
 
 def of_rebooted(drained: t.Mapping[str, Record], records: t.Sequence[Record]) -> dict[str, Record]:
-    """Return what the cluster reported about rebooted nodes before their reboot.
+    """Return what the cluster reported about the rebooted nodes before they were rebooted.
 
     Args:
         drained: `nodes` from the result of nodes_drain.

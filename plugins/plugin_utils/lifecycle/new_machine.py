@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read what the user's hook returned about a machine that it created (no I/O).
+"""Read what a user's hook, which creates a machine, returned about the new machine (no I/O).
 
 The output of a program is untrusted, so only known variables of known types are accepted. Messages contain the value of
 only one variable, ansible_connection, because other values may be passwords.
@@ -42,7 +42,7 @@ class BadMachine(ValueError):
 
 
 def hooks_problem(values: t.Mapping[str, t.Any], prefix: str, *, must_delete: bool = False) -> str:
-    """Return why the hooks cannot be used; empty if they can be.
+    """Return why the hooks that create and delete machines cannot be used, or an empty string if they can be.
 
     Args:
         values: the variables of the hooks, by name.
@@ -62,11 +62,11 @@ def hooks_problem(values: t.Mapping[str, t.Any], prefix: str, *, must_delete: bo
 
 
 def of_command(result: t.Mapping[str, t.Any], variable: str) -> t.Any:
-    """Return the document that a command printed.
+    """Return the JSON document that a hook's command printed.
 
     Args:
         result: the result of ansible.builtin.command.
-        variable: the variable with the command, for messages.
+        variable: name of the variable that contains the command, for messages.
 
     Raises:
         BadMachine: the command failed, printed too much, or printed something other than JSON.
@@ -86,7 +86,7 @@ def of_command(result: t.Mapping[str, t.Any], variable: str) -> t.Any:
 
 
 def command_problem(result: t.Mapping[str, t.Any]) -> str:
-    """Return why a command failed; empty if it succeeded.
+    """Return why a user's command failed, or an empty string if it succeeded.
 
     Args:
         result: the result of ansible.builtin.command.

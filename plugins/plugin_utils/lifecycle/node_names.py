@@ -32,7 +32,7 @@ class NameClaim:
 
 
 def claim(host: str, inventory: t.Sequence[str], address: str, facts: t.Mapping[str, t.Any]) -> NameClaim:
-    """Return the claim of a host in the inventory.
+    """Return the node name that a host claims, with what the inventory and the machine report about the host.
 
     Args:
         host: name in the inventory.
@@ -52,7 +52,7 @@ def problems(claims: t.Sequence[NameClaim], nodes: t.Mapping[str, t.Mapping[str,
     """Return why hosts must not use the node names that they report.
 
     Args:
-        claims: the claims of all hosts in the inventory.
+        claims: the node names that all hosts in the inventory claim.
         nodes: the cluster's nodes by name, as in the result of cluster_info.
 
     Returns:

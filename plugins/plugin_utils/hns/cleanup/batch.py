@@ -32,10 +32,10 @@ _REMOVE = {
     "networks": "Remove-HnsNetwork",
 }
 CONTAINERS, KILLS, ROUTES = Scope("containers."), Scope("kill."), Scope("route.")
-"""Scopes of the calls that stop containers, kill processes, and remove routes."""
+"""Id prefixes of the calls that stop containers, kill processes, and remove routes."""
 UPLINK, UPLINK_AGAIN = Scope("uplink."), Scope("uplink-again.")
-"""Scopes of the calls that restore static addresses before and after the services start; the inner scope of each
-adapter is its number."""
+"""Id prefixes of the calls that restore static addresses before and after the services start. The number of the network
+adapter follows in the id."""
 _PER_CALL = 200
 """Number of container ids that safely fit on a command line (32,767 characters)."""
 _STOP_SECONDS = 600.0
@@ -47,28 +47,28 @@ _SETTLE = 5000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BatchOptions:
-    """Options of the batch."""
+    """Options of a cleanup's batch of calls, mainly its time limits."""
 
     hns_timeout: float = 60.0
     """Time limit of one HNS call in seconds. For a removal, 1/60 of this limit is added for each object."""
     port_pool_timeout: int = 60
     """Maximum number of seconds to wait for HNS to release reserved ports (the same as in AgentBaker)."""
     network_timeout: int = 60
-    """Maximum number of seconds to wait for a CNI to recreate its network. The new network may remove a static address
-    again."""
+    """Maximum number of seconds to wait for a CNI to recreate its network, which may remove the adapter's static
+    addresses again."""
     programs: Programs = dataclasses.field(default_factory=Programs)
     singly: bool = False
     """Whether to remove one object at a time."""
 
 
 def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions, within: t.Sequence[Call] = ()) -> tuple[Call, ...]:
-    """Return the calls of a plan's batch. Calls with `always` run even if earlier calls failed.
+    """Return the calls that carry out a cleanup plan. Calls with `always` run even if earlier calls failed.
 
     Args:
-        plan: the plan.
+        plan: the cleanup plan.
         key: the batch's idempotency key, which the journal records.
         options: options of the batch.
-        within: further calls. They run after services have been stopped and containers removed, but before HNS's
+        within: additional calls. They run after services have been stopped and containers removed, but before HNS's
             objects are removed.
     """
     saved = bool(plan.start or plan.uplinks or plan.journal)
@@ -164,7 +164,7 @@ def _removals(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
 
 
 def removals_of(kind: str) -> Scope:
-    """Return the scope of the calls that remove objects of a kind, together or one by one."""
+    """Return the id prefix of the calls that remove objects of a kind, together or one by one."""
     return Scope(REMOVE.id(kind))
 
 
@@ -228,7 +228,7 @@ def _port_pools(plan: CleanupPlan, options: BatchOptions) -> Call:
 
 
 def _final_listings(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
-    """Return the calls that list what is left, before services start and create new objects."""
+    """Return the calls that list the objects and files that are left, before services start and create new objects."""
     calls: list[Call] = []
     for kind in _REMOVE:
         if getattr(plan, kind):

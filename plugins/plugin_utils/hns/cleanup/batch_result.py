@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read the results of a cleanup's batch (no I/O)."""
+"""Read from the results of a cleanup's calls what was removed, what is left and what failed (no I/O)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ KINDS = {
     "HnsNamespace": "namespaces",
     "HnsNetwork": "networks",
 }
-"""Kinds of HNS objects by type; the ids of the calls that list and remove objects contain the kind."""
+"""The kind of each type of HNS object. The ids of the calls that list and remove such objects contain the kind."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BatchResult:
-    """The result of a batch."""
+    """The result of a cleanup's batch: what was removed, what is left and what failed."""
 
     items: tuple[Removal, ...] = ()
     """Removed objects."""
@@ -40,7 +40,7 @@ class BatchResult:
     started: tuple[str, ...] = ()
     """Services that the batch started successfully."""
     hang: str = ""
-    """The HNS call that exceeded its time limit; empty if there is none."""
+    """The HNS call that exceeded its time limit, or an empty string if none did."""
     aborted: bool = False
     """Whether a cmdlet gave up at one object before it had tried the remaining objects."""
     seconds: t.Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -48,7 +48,7 @@ class BatchResult:
 
 
 def read_done(plan: CleanupPlan, observation: Observation) -> BatchResult:
-    """Compare the plan with the results of the batch."""
+    """Return which of the planned removals succeeded and what failed, according to the results of the batch."""
     seen = observation.calls
     items: list[Removal] = []
     left: list[Removal] = []
@@ -126,7 +126,10 @@ def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Remo
 
 
 def _reason(item: Removal, seen: t.Mapping[str, CallResult]) -> str:
-    """Return the errors of the calls for an item's kind. The errors may also concern other objects of this kind."""
+    """Return the errors of the calls that remove objects of the item's kind, or an empty string.
+
+    The errors may also concern other objects of this kind.
+    """
     kind = KINDS.get(item.type, "files")
     errors: list[str] = []
     for name, result in seen.items():

@@ -26,7 +26,8 @@ from .plan import CleanupPlan, CleanupRequest, ScopeError, check_request
 from .planning import make_plan
 
 _ROUNDS = 6
-"""Maximum number of rounds. Another round follows each lost batch, each restart of HNS and each reboot."""
+"""Maximum number of times to observe the node and remove objects. The cleanup does so again after each lost batch, each
+restart of HNS and each reboot."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -119,7 +120,7 @@ class Cleanup:
         return make_plan(self._request, facts)
 
     def _remove(self, plan: CleanupPlan, options: BatchOptions) -> BatchResult | None:
-        """Run the batch of a plan.
+        """Run the batch of calls that carries out a plan.
 
         Returns:
             The result of the batch, or None if the node lost the batch and must be observed again.
@@ -136,7 +137,7 @@ class Cleanup:
         return done
 
     def _run(self, batch: Batch, *, step: str, removes: bool = True) -> Observation:
-        """Run a batch; if the node does not come back, report the progress."""
+        """Run a batch. If the node does not come back, the error contains the last known progress."""
         last: list[Progress] = []
 
         def report(progress: Progress) -> None:
@@ -238,7 +239,7 @@ class Cleanup:
 
 
 def _rest(plan: CleanupPlan, done: BatchResult) -> CleanupPlan:
-    """Return a plan that removes only the objects that are left."""
+    """Return a plan that removes only the HNS objects that a batch has failed to remove."""
     left = {item.id for item in done.left}
     return dataclasses.replace(
         plan,

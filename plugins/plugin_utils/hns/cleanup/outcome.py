@@ -29,7 +29,7 @@ def silent(dummy: str) -> None:
 
 @dataclasses.dataclass(kw_only=True)
 class CleanupOutcome:
-    """The outcome of a cleanup with all of its rounds."""
+    """What a cleanup planned, removed, kept and repaired, over all of its rounds."""
 
     scope: str
     planned: tuple[Removal, ...] = ()
@@ -44,21 +44,22 @@ class CleanupOutcome:
     warnings: list[str] = dataclasses.field(default_factory=list)
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
     details: dict[str, str] = dataclasses.field(default_factory=dict)
-    """Details of the removed objects for the diff, by id: address and network, or type and subnets."""
+    """Details of each object for the diff, by the object's id: the address and network of an endpoint, or the type and
+    subnets of a network."""
     static_adapters: tuple[str, ...] = ()
-    """Names of the external adapters that had static addresses before the cleanup."""
+    """Names of the physical adapters that had static addresses before the cleanup."""
     rebooted: bool = False
     restarted: bool = False
     notify: t.Callable[[str], object] = silent
     """The function to call at each step to show progress, because some steps take minutes."""
 
     def step(self, name: str, result: str) -> None:
-        """Record one step."""
+        """Record one step and show it as progress."""
         self.steps.append({"step": name, "result": result})
         self.notify(f"{name}: {result}")
 
     def plan_made(self, plan: CleanupPlan, facts: HnsFacts) -> None:
-        """Record a plan."""
+        """Record what a plan removes and keeps."""
         self.plan, self.planned, self.kept, self.failures = plan, plan.items, plan.kept, ()
         # A later round may find an adapter that has lost its address in the meantime.
         names = (uplink.alias for uplink in (*plan.uplinks, *facts.adapters.uplinks))
@@ -76,7 +77,7 @@ class CleanupOutcome:
             self.warnings.append(f"nothing counts as stale: {facts.last.runtime.problem}")
 
     def batch_done(self, plan: CleanupPlan, done: BatchResult) -> None:
-        """Record the result of a batch."""
+        """Record what a batch removed and restored, and its failures."""
         known = {item.id for item in self.removed}
         self.removed += [item for item in done.items if item.id not in known]
         self.failures = done.failures
@@ -100,7 +101,11 @@ class CleanupOutcome:
             self.changes.append({"type": "Uplink", "name": name, "why": why, "action": "update", "seconds": 0.0})
 
     def intent(self, removes: bool) -> str:
-        """Return what the running batch does, as text for messages; a batch without removals restarts HNS."""
+        """Return the running batch's task, such as `remove 2 networks, start kubelet`, for messages.
+
+        Args:
+            removes: whether the batch removes objects. Otherwise it restarts HNS.
+        """
         if not removes:
             return "restart HNS"
         parts = [f"stop {', '.join(self.plan.stop)}" if self.plan.stop else "", self._counted(self.planned, "remove ")]

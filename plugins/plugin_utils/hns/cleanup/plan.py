@@ -28,7 +28,7 @@ class ScopeError(Exception):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CleanupRequest:
-    """A request for a cleanup."""
+    """What a cleanup should remove and what it must keep."""
 
     scope: Scope
     networks: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class CleanupRequest:
     missing_ok: bool = False
     """Whether the node may lack networks that `networks` and `protected` name."""
     protected: tuple[str, ...] | None = None
-    """Names or ids of protected networks; None: DEFAULT_PROTECTED and all networks that no CNI created."""
+    """Names or ids of protected networks. None protects DEFAULT_PROTECTED and all networks that no CNI created."""
     keep_running_containers: bool = False
     stopped_containers: bool = False
     """Whether scope `stale` includes endpoints of stopped containers."""
@@ -72,7 +72,7 @@ class KeptObject:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CleanupPlan:
-    """The plan of a cleanup."""
+    """What a cleanup will remove, keep, stop, start and repair."""
 
     policies: tuple[PolicyList, ...] = ()
     endpoints: tuple[HnsEndpoint, ...] = ()
@@ -87,15 +87,15 @@ class CleanupPlan:
     stop: tuple[str, ...] = ()
     """Services to stop, in order."""
     start: tuple[str, ...] = ()
-    """Services to start at the end, in order: those that this cleanup stops or an interrupted one stopped, except
-    services that the request leaves stopped."""
+    """Services to start at the end, in order: those that this cleanup stops and those that an interrupted cleanup
+    stopped, except services that must stay stopped."""
     uplinks: tuple[Uplink, ...] = ()
-    """Static settings of adapters that must exist at the end."""
+    """Network adapters, with the static settings that they must have at the end."""
     repair: tuple[str, ...] = ()
     """What an earlier cleanup left undone, for messages."""
     networks_left: int = 0
     external_left: int = 0
-    """Number of kept networks that use the external adapter."""
+    """Number of kept networks that use a physical adapter."""
     port_pools: int = 0
     """Number of reserved port ranges before the cleanup."""
     journal: Journal | None = None
@@ -148,7 +148,7 @@ def check_request(request: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
 
 
 def is_protected(network: HnsNetwork, request: CleanupRequest, facts: HnsFacts) -> bool:
-    """Return whether a network is protected."""
+    """Return whether a network is protected from removal."""
     if request.protected is None:
         return network.is_called(DEFAULT_PROTECTED) or not facts.from_cni(network)
     return network.is_called(request.protected)

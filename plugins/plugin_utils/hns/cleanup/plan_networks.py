@@ -29,7 +29,7 @@ class _TargetNetworks:
 
     targets: tuple[HnsNetwork, ...]
     on_targets: tuple[HnsEndpoint, ...]
-    """Endpoints of the targets; in scope `all` also endpoints without a network."""
+    """Endpoints of the networks in `targets`; in scope `all`, also endpoints whose network no longer exists."""
     busy_networks: frozenset[str]
     """Ids of networks that running containers use, if the containers must keep running; otherwise empty."""
     busy: frozenset[str]
@@ -130,7 +130,8 @@ def _references(
     """Return the policy lists and namespaces to remove in addition to the endpoints.
 
     These are the policy lists that refer to a removed endpoint, and the namespaces whose endpoints are all removed. In
-    scope `all`, policy lists without a kept endpoint are added, as are empty namespaces unless containers keep running.
+    scope `all`, policy lists that refer to no kept endpoint are also removed. So are empty namespaces, unless
+    containers keep running.
     """
     objects = facts.last.objects
     stay = {item.id for item in objects.endpoints} - removed
@@ -151,7 +152,7 @@ def _references(
 
 
 def _files(request: CleanupRequest, facts: HnsFacts, aim: _TargetNetworks) -> tuple[str, ...]:
-    """Return the state files of the removed networks."""
+    """Return the paths of the state files that CNIs keep for the removed networks."""
     kept = {item.name.lower() for item in aim.targets if item.id in aim.busy_networks}
     names = {name.lower() for name in (*(item.name for item in aim.networks), *request.networks)} - kept
     everything = request.scope == "all" and not aim.busy
@@ -161,7 +162,7 @@ def _files(request: CleanupRequest, facts: HnsFacts, aim: _TargetNetworks) -> tu
 
 
 def _unasked(request: CleanupRequest, facts: HnsFacts, items: t.Sequence[Removal]) -> tuple[KeptObject, ...]:
-    """Return an entry reporting that running containers are not stopped, if the runtime could not be queried."""
+    """If the container runtime could not be queried, return an entry saying that running containers are not stopped."""
     problem = facts.last.runtime.problem
     if request.keep_running_containers or not problem or not items:
         return ()
@@ -174,7 +175,7 @@ def is_overlay(facts: HnsFacts) -> bool:
 
 
 def _users(services: t.Iterable[InstalledService]) -> set[str]:
-    """Return the services to stop because they use networks; HNS itself and the runtimes keep running."""
+    """Return the services to stop because they use networks. HNS itself and the container runtimes keep running."""
     own = {hns_services.HNS, "vmcompute", *hns_services.RUNTIMES}
     return {service.name for service in services} - own
 
@@ -213,7 +214,7 @@ def _containers(
     endpoints: t.Iterable[HnsEndpoint],
     networks: t.Sequence[HnsNetwork],
 ) -> tuple[Owner, ...]:
-    """Return the containers to stop: those with endpoints on the networks, and pods that create networks.
+    """Return the containers to stop: those that use one of the given endpoints, and pods that create networks.
 
     Scope `all`, `CleanupRequest.containers` and `CleanupRequest.pods_without_endpoints` may add more containers.
     """

@@ -2,11 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Recognize the HNS networks that CNIs create, and the files that CNIs leave on a node (no I/O).
 
-Names: flannel pkg/backend/{hostgw,vxlan}; microsoft/SDN Kubernetes/flannel; projectcalico
+Sources of the network names: flannel pkg/backend/{hostgw,vxlan}; microsoft/SDN Kubernetes/flannel; projectcalico
 node/windows-packaging; Azure/azure-container-networking cni/scripts; WMCO pkg/windows (OVNKubernetesHNSNetwork);
-antrea pkg/agent/util (antrea-hnsnetwork); aws/amazon-vpc-cni-plugins (vpcbr…). State files: AgentBaker
-staging/cse/windows/provisioningscripts/cleanupnetwork.ps1, kubernetes-for-windows kube-cleanup.ps1,
-containernetworking plugins/ipam/host-local.
+antrea pkg/agent/util (antrea-hnsnetwork); aws/amazon-vpc-cni-plugins (vpcbr…).
+
+Sources of the paths: AgentBaker staging/cse/windows/provisioningscripts/cleanupnetwork.ps1; kubernetes-for-windows
+kube-cleanup.ps1; containernetworking plugins/ipam/host-local.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Cni:
 
 
 def calls(conf_dirs: t.Sequence[str] = CONF_DIRS) -> tuple[Call, ...]:
-    """Return the calls that read configurations and find state files; missing files are not errors."""
+    """Return the calls that read CNI configurations and find CNI state files. Missing files are not errors."""
     listing = query(
         "cni-files",
         "Get-ChildItem",
@@ -104,7 +105,7 @@ def calls(conf_dirs: t.Sequence[str] = CONF_DIRS) -> tuple[Call, ...]:
 
 
 def read(seen: t.Mapping[str, CallResult]) -> Cni:
-    """Read the results of `calls`."""
+    """Return the node's CNI configuration and state files, as read from the results of `calls`."""
     names: set[str] = set()
     overlay = False
     for file in _output(seen, "cni-content"):
@@ -151,7 +152,7 @@ def _configured(text: str) -> t.Iterator[tuple[str, set[str]]]:
 
 
 def state_of(cni: Cni, names: t.Collection[str], everything: bool) -> tuple[str, ...]:
-    """Return the state files that belong to networks.
+    """Return the paths of the state files that CNIs keep for the removed networks.
 
     Args:
         cni: the node's CNI configuration and state files.

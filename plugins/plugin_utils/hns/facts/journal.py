@@ -26,7 +26,7 @@ ID = "journal"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Journal:
-    """The state before a cleanup."""
+    """The state of a node before a cleanup: its running services and its static addresses."""
 
     key: str
     """Idempotency key of the cleanup's batch."""
@@ -40,7 +40,7 @@ class Journal:
         """Read the journal from a result of `@read-file`.
 
         Returns:
-            The journal; None if there is no file. A malformed journal is treated as empty and removed later.
+            The journal, or None if there is no file. A malformed journal is treated as empty and removed later.
         """
         if not file or not file.get("exists"):
             return None
@@ -73,7 +73,7 @@ def remove_call(needs: t.Sequence[str]) -> Call:
     """Return the call that removes the journal when the work is complete.
 
     Args:
-        needs: ids of the calls that did the work.
+        needs: ids of the calls that must succeed first. If one of them fails, the journal stays.
     """
     return action(
         "journal-done",

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Observe HNS and its users in one remote command (no I/O)."""
+"""Observe HNS and the containers, services and adapters that use it, in one remote command (no I/O)."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from .services import InstalledService
 from .uplink import AdapterFacts
 
 FIRST, SECOND = Scope("1."), Scope("2.")
-"""Scopes of the two observations of HNS and the runtime."""
+"""Id prefixes of the calls of the two observations of HNS and the container runtime."""
 LATE = "CommandTimeout"
 NO_HNS = "this machine has no HNS (the Windows feature Containers is not installed)"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FactsOptions:
-    """Options of the observation."""
+    """Options for observing HNS and what uses it."""
 
     hns_timeout: float = 60.0
     """Time limit of one HNS listing, in seconds."""
     grace: float = 0.0
-    """Seconds between two observations of HNS and the runtime; 0 means a single observation."""
+    """Seconds between two observations of HNS and the container runtime; 0 means a single observation."""
     conf_dirs: tuple[str, ...] = hns_cni.CONF_DIRS
     programs: Programs = dataclasses.field(default_factory=Programs)
     extra_files: tuple[str, ...] = ()
@@ -54,23 +54,23 @@ class FactsOptions:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """One observation of HNS and the runtime."""
+    """One observation of HNS and the container runtime."""
 
     objects: HnsObjects
     runtime: Runtime
 
     @property
     def owners(self) -> Ownership:
-        """Owners of the objects."""
+        """The owners of the observed HNS objects."""
         return Ownership(self.objects, self.runtime)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HnsFacts:
-    """The observed facts."""
+    """The facts that were observed about HNS and what uses it on a node."""
 
     observations: tuple[Snapshot, ...]
-    """One observation, or two with a grace period."""
+    """One observation, or two if `FactsOptions.grace` is greater than 0."""
     cni: Cni
     services: tuple[InstalledService, ...]
     adapters: AdapterFacts
@@ -81,9 +81,9 @@ class HnsFacts:
     journal: Journal | None = None
     """The journal of an interrupted cleanup."""
     hang: str = ""
-    """The HNS cmdlet that exceeded its time limit; empty if there is none."""
+    """The HNS cmdlet that exceeded its time limit, or an empty string if none did."""
     problem: str = ""
-    """Why HNS cannot be queried, for example because it is not installed; empty if it can be queried."""
+    """Why HNS cannot be queried, for example because it is not installed, or an empty string if it can."""
 
     @property
     def last(self) -> Snapshot:
@@ -96,7 +96,7 @@ class HnsFacts:
 
 
 def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
-    """Return the calls that observe HNS and its users. They change nothing, and the batch continues if a call fails.
+    """Return the calls that observe HNS and what uses it. They change nothing, and the batch continues after errors.
 
     Args:
         options: options of the observation.
@@ -127,7 +127,7 @@ def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
 
 
 def read_facts(observation: Observation) -> HnsFacts:
-    """Read the results of `facts_calls`."""
+    """Return the facts, as read from the results of `facts_calls`."""
     seen = observation.calls
     services = hns_services.read(seen)
     installed = hns_services.installed_runtimes(services)
@@ -154,7 +154,7 @@ def _snapshot(results: t.Mapping[str, CallResult], installed: t.Collection[str])
 
 
 def hang(seen: t.Mapping[str, CallResult]) -> str:
-    """Return the first HNS cmdlet that exceeded its time limit; an empty string if there is none."""
+    """Return the first HNS cmdlet that exceeded its time limit, or an empty string if none did."""
     late = (name for name, result in seen.items() if result.error is not None and result.error.id == LATE)
     return next((cmdlet(name) for name in late if not hns_services.is_of_service(name)), "")
 

@@ -18,9 +18,9 @@ from ...wire.messages import Call
 from ...wire.scopes import Scope
 
 REMOVE = Scope("remove-")
-"""Scope of the calls that remove objects; each call's id ends with the kind of the objects."""
+"""Id prefix of the calls that remove objects. After the prefix, the id names the kind of the objects."""
 EXTERNAL = ("l2bridge", "overlay", "transparent", "l2tunnel")
-"""Types of networks that use the external adapter; creating or removing such a network may interrupt the node's
+"""Types of HNS networks that use a physical adapter. Creating or removing such a network may interrupt the node's
 connections."""
 LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     "policies": ("Get-HnsPolicyList", ("ID", "Policies", "References")),
@@ -41,8 +41,9 @@ LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "networks": ("Get-HnsNetwork", ("ID", "Name", "Type", "Subnets", "NetworkAdapterName")),
 }
-"""Cmdlet and properties to read, by kind. Objects are listed before the objects to which they refer, so that every
-reference points to an object in a later listing, even if objects are created in the meantime."""
+"""For each kind of object, the cmdlet that lists the objects, and the properties to read. Objects are listed before the
+objects to which they refer, so that every reference points to an object in a later listing, even if objects are created
+in the meantime."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,7 +58,7 @@ class HnsNetwork:
 
     @property
     def external(self) -> bool:
-        """Whether the network uses the external adapter."""
+        """Whether the network uses a physical adapter."""
         return self.type.lower() in EXTERNAL
 
     def is_called(self, names: t.Iterable[str]) -> bool:
@@ -79,8 +80,8 @@ class HnsEndpoint:
     containers: tuple[str, ...] = ()
     """Ids of the endpoint's containers in lower case; empty with Hyper-V isolation (projectcalico/calico#8913)."""
     shared: str = ""
-    """`SharedContainers` as PowerShell prints it. If a cleanup stops no services, the node compares this text again
-    before it removes the endpoint."""
+    """`SharedContainers` as PowerShell prints it. A cleanup that stops no services removes the endpoint only if this
+    value has not changed on the node."""
     namespace: str = ""
     """Id of the network namespace."""
     state: int = 0
@@ -155,7 +156,11 @@ def listing_calls(timeout: float) -> tuple[Call, ...]:
 
 
 def read_objects(listed: t.Mapping[str, t.Sequence[t.Any]]) -> HnsObjects:
-    """Read the listings, each given as a sequence of output objects, by kind."""
+    """Return the HNS objects that were listed.
+
+    Args:
+        listed: the output objects of each listing, by kind.
+    """
     return HnsObjects(
         networks=tuple(_network(item) for item in listed.get("networks", ())),
         endpoints=tuple(_endpoint(item) for item in listed.get("endpoints", ())),

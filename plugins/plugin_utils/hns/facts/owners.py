@@ -6,6 +6,7 @@ An object is stale if it names its owners and none of them exists; an object wit
 are exceptions: empty namespaces (`_empty`), remote endpoints whose address a local pod now has (`_elsewhere`), and
 endpoints of containers that Docker stopped (`_lost_by_docker`). A policy list is in use if one of its endpoints is
 (`_policy`).
+
 An endpoint names its owner in `SharedContainers` (empty with Hyper-V isolation, projectcalico/calico#8913), in its
 namespace (hcsshim internal/hns/namespace.go), or in its own name: `SANDBOX_NETWORK` (containernetworking/plugins
 pkg/hns/endpoint_windows.go, ConstructEndpointName; Calico does the same), `SANDBOX[:8]-eth0`
@@ -31,7 +32,8 @@ from .runtime import Owner, Runtime
 _DOCKERS = ("nat", "transparent")
 """Network types on which Docker creates unnamed endpoints (moby libnetwork/drivers/windows)."""
 _UNATTACHED = (1, 4)
-"""States of endpoints without an attached container: created, detached (hcsshim internal/hns/hnsendpoint.go)."""
+"""States of endpoints without an attached container: created (1) and detached (4). Source: hcsshim
+internal/hns/hnsendpoint.go."""
 State = t.Literal["in use", "stopped", "stale", "host", "remote", "unknown"]
 _NAMES = (
     re.compile(r"(?P<id>[0-9a-f]{64})_.+", re.IGNORECASE),
@@ -42,13 +44,13 @@ _NAMES = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OwnerEvidence:
-    """The owner of an object, and whether the object is in use."""
+    """The owner of an HNS object, and whether the object is in use."""
 
     state: State
-    """`stopped`: the object's container exists but is not running. `unknown`: the runtime could not be queried, or does
-    not report whether the object is in use."""
+    """`stopped`: the object's container exists but is not running. `unknown`: the container runtime could not be
+    queried, or does not report whether the object is in use."""
     owner: str = ""
-    """`namespace/pod`, the name of a container, the id of a missing owner, or a description of what is known."""
+    """The object's owner: `namespace/pod`, the name of a container, the id of a missing owner, or a description."""
     ids: tuple[str, ...] = ()
     """Ids of the containers and sandboxes that the object names."""
     note: str = ""
@@ -56,11 +58,11 @@ class OwnerEvidence:
 
 
 class Ownership:
-    """The owners of HNS objects in one observation of HNS and the runtime.
+    """The owners of HNS objects in one observation of HNS and the container runtime.
 
     Args:
         objects: the objects that HNS listed.
-        runtime: the containers that the runtime listed afterwards.
+        runtime: the containers that the container runtime listed afterwards.
     """
 
     def __init__(self, objects: HnsObjects, runtime: Runtime) -> None:
@@ -102,7 +104,7 @@ class Ownership:
         return {name: pod for name, pod in separate.items() if pod.running and name not in claimed}
 
     def _pods(self, claims: t.Iterable[str]) -> dict[str, Owner]:
-        """Return the pods among the owners with these ids."""
+        """Return the pods among the containers and pod sandboxes with these ids, by id."""
         owners = (self._runtime.find(claim) for claim in claims)
         return {owner.id: owner for owner in owners if owner is not None and owner.kind == "pod"}
 
@@ -176,7 +178,7 @@ class Ownership:
         return OwnerEvidence(state="unknown" if states <= {"stale", "unknown"} else "in use")
 
     def _behind(self, endpoint_id: str) -> State:
-        """Return the state of a load balancer's endpoint; `in use` if a local pod now has the endpoint's address."""
+        """Return the state of a load balancer's endpoint. It is `in use` if a local pod now has its address."""
         evidence = self.endpoints.get(endpoint_id)
         if evidence is None:
             return "stale"
@@ -191,7 +193,7 @@ def _elsewhere(user: str | None) -> OwnerEvidence:
     removes the endpoint).
 
     Args:
-        user: the local pod that has the address; None if no local pod has it.
+        user: the local pod that has the address, or None if no local pod has it.
     """
     if user is None:
         return OwnerEvidence(state="remote")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read from a node's runtime the containers and pod sandboxes that can own HNS objects (no I/O).
+"""Read from a node's container runtimes which containers and pod sandboxes can own HNS objects (no I/O).
 
 Sources: kubernetes-sigs/cri-tools docs/crictl.md; containerd internal/cri/server/
 sandbox_run.go (RunPodSandbox takes a lease under the sandbox's id before it creates the namespace and calls the CNI
@@ -35,13 +35,13 @@ _OUTPUT = 16_000_000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Programs:
-    """The command-line clients on the node, each given as a name on the PATH or as a path."""
+    """The command-line clients of the container runtimes, each given as a name on the PATH or as a path."""
 
     crictl: str = "crictl.exe"
     ctr: str = "ctr.exe"
     docker: str = "docker.exe"
     namespaces: tuple[str, ...] = OTHERS
-    """Containerd namespaces in addition to k8s.io."""
+    """Containerd namespaces to query in addition to k8s.io."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -51,32 +51,36 @@ class Owner:
     id: str
     """Id in lower case."""
     kind: t.Literal["pod", "container", "creating"]
-    """`creating`: the owner is being created and may have an endpoint that does not name it yet."""
+    """`creating`: a container or sandbox that is being created. HNS may already list its endpoint, but not yet report
+    that the endpoint belongs to it."""
     name: str = ""
-    """`namespace/pod` of a pod or, with Docker, of a pod's container; for other containers, the name in Docker, or the
-    containerd namespace and the id; empty if unknown."""
+    """For a pod or a pod's container in Docker: `namespace/pod`. For other containers: the name in Docker, or the
+    containerd namespace and the id. Empty if unknown."""
     running: bool = True
     runtime: str = "containerd"
-    """The runtime: containerd or docker."""
+    """The container runtime: containerd or docker."""
     namespace: str = K8S
     """The containerd namespace."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Runtime:
-    """One observation of the runtime."""
+    """The containers and pod sandboxes in one observation of a node's container runtimes."""
 
     owners: t.Mapping[str, Owner] = dataclasses.field(default_factory=dict)
-    """Owners by id; complete only if `problem` is empty."""
+    """The containers and pod sandboxes by id; complete only if `problem` is empty."""
     names: tuple[str, ...] = ()
-    """Observed runtimes: containerd, docker."""
+    """The container runtimes that were observed: containerd, docker or both."""
     problem: str = ""
-    """Why the list of owners is incomplete, in which case nothing counts as stale; empty if the list is complete."""
+    """Why `owners` is incomplete, in which case no HNS object counts as stale; empty if `owners` is complete."""
     has_leases: bool = False
     """Whether the node's containerd has a lease for each sandbox. Leases show which sandboxes are being created."""
 
     def find(self, claimed: str) -> Owner | None:
-        """Return the owner with the given id, or None. HNS shortens ids to 12 characters, and azure-cni to 8."""
+        """Return the container or sandbox with an id, or None if it does not exist.
+
+        The id may be shortened: HNS shortens ids to 12 characters, and azure-cni to 8.
+        """
         claimed = claimed.lower()
         if claimed in self.owners or len(claimed) < 8:
             return self.owners.get(claimed)
@@ -123,11 +127,11 @@ def calls(programs: Programs) -> tuple[Call, ...]:
 
 
 def read(answers: t.Mapping[str, CallResult], installed: t.Collection[str]) -> Runtime:
-    """Read the results of `calls`.
+    """Return the containers and pod sandboxes, as read from the results of `calls`.
 
     Args:
         answers: the results of `calls`, by call id.
-        installed: the runtimes (containerd, docker) whose service is running or not disabled.
+        installed: the container runtimes (containerd, docker) whose service is running or not disabled.
     """
     if not installed:
         return Runtime(problem="neither the containerd service nor the docker service can run")
@@ -157,7 +161,9 @@ def _why(name: str, result: CallResult) -> str:
 
 
 def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> bool:
-    """Add the owners that crictl and ctr list. One of the two may be missing, but a failure is a problem.
+    """Add to `owners` the containers and sandboxes that crictl and ctr list.
+
+    One of the two programs may be missing. If one of them fails, the failure is added to `problems`.
 
     Returns:
         Whether leases show the sandboxes that are being created.
@@ -188,7 +194,7 @@ def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owne
 
 
 def _read_others(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> None:
-    """Add the containers in namespaces other than k8s.io, because their endpoints must not count as stale."""
+    """Add to `owners` the containers in other containerd namespaces, so that their endpoints do not count as stale."""
     asked = _OTHER.results(answers)
     for namespace, answer in asked.items():
         if _missing(answer) or answer.skipped:

@@ -17,7 +17,7 @@ from ...wire.scopes import Scope
 
 RUNTIMES = ("docker", "containerd")
 START, STOP = Scope("start."), Scope("stop.")
-"""Scopes of the calls that start and stop services; each call's id ends with the service's name."""
+"""Id prefixes of the calls that start and stop services; each call's id ends with the service's name."""
 RESTART_HNS = "restart-hns"
 """Id of the call that restarts HNS."""
 _START = (
@@ -33,7 +33,7 @@ _START = (
     "kubeproxy",
     "flanneld",
 )
-"""Start order. Both spellings of kube-proxy are in use (AgentBaker: kubeproxy)."""
+"""The order in which services start. Both spellings of kube-proxy are in use (AgentBaker: kubeproxy)."""
 _PROXIES = ("kube-proxy", "kubeproxy")
 HNS = "hns"
 RELATED = (*_START, HNS, "vmcompute")
@@ -47,7 +47,7 @@ _SERVICE_TIMEOUT = 120.0
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InstalledService:
-    """An installed service."""
+    """An installed Windows service."""
 
     name: str
     status: str
@@ -76,7 +76,7 @@ def calls() -> tuple[Call, ...]:
 
 
 def read(seen: t.Mapping[str, CallResult]) -> tuple[InstalledService, ...]:
-    """Read the results of `calls`, in the start order."""
+    """Return the installed services in their start order, as read from the results of `calls`."""
     modes = {
         str(item["path"])[len(_KEY) :].lower(): _START_MODES.get(item.get("value") or 0, "")
         for item in (seen["service-keys"].output if "service-keys" in seen else ())
@@ -90,7 +90,7 @@ def read(seen: t.Mapping[str, CallResult]) -> tuple[InstalledService, ...]:
 
 
 def installed_runtimes(services: t.Iterable[InstalledService]) -> tuple[str, ...]:
-    """Return the runtimes that can run containers: those whose service is running or not disabled."""
+    """Return the container runtimes that can run containers: those whose service is running or not disabled."""
     return tuple(
         service.name
         for service in services
@@ -99,7 +99,7 @@ def installed_runtimes(services: t.Iterable[InstalledService]) -> tuple[str, ...
 
 
 def start_order(names: t.Iterable[str], *, overlay: bool) -> tuple[str, ...]:
-    """Return services in the start order, without services that have no place in it.
+    """Return services in the order in which to start them, without services for which no order is defined.
 
     Args:
         names: the services.
@@ -115,7 +115,10 @@ def start_order(names: t.Iterable[str], *, overlay: bool) -> tuple[str, ...]:
 
 
 def stop_order(names: t.Iterable[str]) -> tuple[str, ...]:
-    """Return services in the stop order, without the runtime, which is needed to stop containers."""
+    """Return services in the order in which to stop them.
+
+    Container runtimes are left out, because they are needed to stop containers.
+    """
     ordered = start_order((name for name in names if name not in RUNTIMES), overlay=False)
     first = [name for name in ordered if name in _PROXIES]
     return (*first, *(name for name in reversed(ordered) if name not in first))

@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Static addresses of the external adapters, and how to restore them (no I/O).
+"""Read the static addresses of a node's physical network adapters, and restore lost ones (no I/O).
 
-Creating or removing an external network moves an adapter's settings to a virtual adapter or back, and some versions of
-Windows reset them to DHCP in the process (microsoft/SDN#498). An adapter is identified by its MAC address, which its
-virtual adapter shares; of the two, only the adapter that has the settings has an IP interface. New-NetIPAddress rejects
-an interface that uses DHCP, so Set-NetIPInterface comes first (learn.microsoft.com/powershell/module/nettcpip).
+An external HNS network uses a physical adapter. Creating or removing such a network moves the adapter's settings to a
+virtual adapter or back, and some versions of Windows reset them to DHCP in the process (microsoft/SDN#498). An adapter
+is identified by its MAC address, which its virtual adapter shares; of the two, only the adapter that has the settings
+has an IP interface. New-NetIPAddress rejects an interface that uses DHCP, so Set-NetIPInterface comes first
+(learn.microsoft.com/powershell/module/nettcpip).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _ON_LINK = ("0.0.0.0", "::", "")  # noqa: S104 - next hops of routes, nothing is
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Uplink:
-    """The static settings of an external adapter."""
+    """The static settings of a physical network adapter."""
 
     mac: str
     alias: str
@@ -46,7 +47,7 @@ class Uplink:
 
     @classmethod
     def from_json(cls, document: t.Mapping[str, t.Any]) -> Uplink:
-        """Read the result of `to_json`.
+        """Return the settings, as read from JSON data that `to_json` returned.
 
         Raises:
             KeyError: the document is malformed.
@@ -83,7 +84,7 @@ class AdapterFacts:
     at_risk: tuple[Uplink, ...] = ()
     """Working adapters that have static addresses and may be taken over by the first external network. Empty if a
     virtual switch already exists, because a second adapter with a static address, such as one for storage, may never
-    get a switch."""
+    get a virtual switch."""
 
 
 def calls() -> tuple[Call, ...]:
@@ -105,7 +106,7 @@ def calls() -> tuple[Call, ...]:
 
 
 def read(seen: t.Mapping[str, CallResult]) -> AdapterFacts:
-    """Read the results of `calls`."""
+    """Return the adapters and routes, as read from the results of `calls`."""
 
     def output(name: str) -> list[t.Mapping[str, t.Any]]:
         return list(seen[name].output) if name in seen and seen[name].ok else []
@@ -187,12 +188,12 @@ def without_routes(uplink: Uplink, gone: t.Collection[tuple[str, str]]) -> Uplin
 
 
 def restore_calls(uplink: Uplink, scope: Scope, *, seconds: int = 30) -> tuple[Call, ...]:
-    """Return the calls that restore an adapter's missing settings, even if earlier calls of the batch failed.
+    """Return the calls that restore an adapter's missing settings. They run even if earlier calls of the batch failed.
 
     Args:
         uplink: the earlier settings.
-        scope: scope of the calls; the last call, `check`, succeeds if the adapter has its first static address.
-        seconds: time limit of each wait, in seconds: for the adapter, for its interface, and for its address.
+        scope: id prefix of the calls. The last call, `check`, succeeds if the adapter has its first static address.
+        seconds: time limit in seconds of each of three waits: for the adapter, its interface, and its address.
     """
     calls = list(_find_interface(uplink, seconds))
     for number, (address, length) in enumerate(uplink.addresses):
@@ -226,13 +227,13 @@ def restore_calls(uplink: Uplink, scope: Scope, *, seconds: int = 30) -> tuple[C
 
 
 def _on_interface(call: Call, where: t.Mapping[str, Json] | None = None) -> Call:
-    """Return a call that applies to the interface found by `_find_interface`, if the interface meets the conditions."""
+    """Return the call, applied to the interface that `_find_interface` found if the interface meets the conditions."""
     interface = Input(calls=("interface",), where=where or {}, parameter="InterfaceIndex", property="InterfaceIndex")
     return dataclasses.replace(call, input=interface, needs=("interface",))
 
 
 def _find_interface(uplink: Uplink, seconds: int) -> tuple[Call, ...]:
-    """Return the calls that wait for the adapter, find the interface with its addresses, and turn off DHCP on it."""
+    """Return the calls that wait for an adapter, find the IP interface that has its settings, and turn off its DHCP."""
     dhcp: dict[str, Json] = {"AddressFamily": "IPv4", "Dhcp": "Disabled", "Confirm": False}
     up: dict[str, Json] = {"MacAddress": uplink.mac, "Status": "Up"}
     return (

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A guard that waits on the node for a CNI's first network, and then restores lost static addresses (no I/O).
 
-The first external network turns the adapter into a virtual switch and may reset it to DHCP (microsoft/SDN#498), which
-makes the node unreachable. A pod or service creates the network some time after the node has joined. So a detached
-batch stays on the node, waits for the switch, and restores lost settings. The batch waits for a switch on any
-adapter and then compares all adapters, because it is possible that only one adapter ever gets a switch.
+The first external HNS network turns a physical adapter into a virtual switch and may reset it to DHCP
+(microsoft/SDN#498), which makes the node unreachable. A pod or service creates the network some time after the node has
+joined. So a detached batch stays on the node, waits for the switch, and restores lost settings. The batch waits for a
+switch on any adapter and then compares the settings of all adapters, because perhaps only one ever gets a switch.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from ..facts import uplink as adapters
 from ..facts.uplink import Uplink
 
 NOTE = f"{PROGRAM_DATA}\\hns\\uplink.json"
-"""File with the adapters' settings and the guard's key, for later runs and for an administrator at the console."""
+"""File with the adapters' settings and the guard's idempotency key. Later runs and administrators can read it."""
 _BETWEEN = 3.0
-"""Seconds between two checks for the switch."""
+"""Seconds between two checks of whether the virtual switch exists."""
 _TURNS = (Scope("first."), Scope("second."))
-"""Scopes of the two comparisons; the inner scope of each adapter is its number."""
+"""Id prefixes of the calls of the two comparisons. The number of the network adapter follows in the id."""
 _COMPARISON = 120
-"""Maximum time to compare one adapter, in seconds; enough for all of its waits to reach their time limits."""
+"""Maximum time to compare and restore one adapter's settings, in seconds. It covers the time limits of all waits."""
 
 
 def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle: float) -> tuple[Call, ...]:
-    """Return the guard's batch: it records the adapters' settings, waits for a switch, and compares the settings twice.
+    """Return the guard's calls: record the adapters' settings, wait for a virtual switch, compare the settings twice.
 
     Args:
         uplinks: the adapters' current settings.
@@ -72,7 +72,7 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
 
 
 def time_limit(uplinks: t.Sequence[Uplink], *, network_timeout: int, settle: float) -> float:
-    """Return the time limit of the batch in seconds. Ansible's watchdog kills the batch 600 seconds later."""
+    """Return the time limit of the guard's batch in seconds. Ansible's watchdog kills the batch 600 seconds later."""
     return network_timeout + settle + 120 + _COMPARISON * len(_TURNS) * len(uplinks)
 
 
@@ -83,12 +83,12 @@ def inspection_calls() -> tuple[Call, ...]:
 
 
 def to_json(uplinks: t.Sequence[Uplink], key: str) -> dict[str, Json]:
-    """Return a guard in the form that is recorded on the node and returned by the module."""
+    """Return a guard's key and settings as JSON data, which is recorded on the node and returned by the module."""
     return {"key": key, "uplinks": [one.to_json() for one in uplinks]}
 
 
 def from_json(document: t.Any) -> tuple[str, tuple[Uplink, ...]]:
-    """Return the key and the settings from a result of `to_json`.
+    """Return a guard's key and the adapters' settings, as read from JSON data that `to_json` returned.
 
     Raises:
         KeyError: the document is malformed.
@@ -124,7 +124,7 @@ def _wait(uplinks: t.Sequence[Uplink], seconds: int) -> Call:
 
 
 def _last_check(number: int) -> str:
-    """Return the id of the call that checks an adapter at the end."""
+    """Return the id of the last call that checks whether an adapter has its static address."""
     return _TURNS[-1].inner(str(number)).id("check")
 
 
@@ -133,7 +133,7 @@ def _pause(call_id: str, seconds: float) -> Call:
 
 
 def restored(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> dict[str, str]:
-    """Return the restored settings as text, by adapter name."""
+    """Return a string that lists the restored settings for each adapter, by the adapter's name."""
     texts: dict[str, str] = {}
     for number, one in enumerate(uplinks):
         names = [name for turn in _TURNS for name in adapters.restored(seen, turn.inner(str(number)))]

@@ -22,7 +22,7 @@ class AddressGuard:
     Args:
         session: the session with the node.
         network_timeout: time limit for a network to appear, in seconds.
-        settle: seconds between the two comparisons.
+        settle: seconds between the two comparisons of the adapters' settings.
         check_mode: whether to leave the node unchanged, without starting a guard.
     """
 
@@ -35,7 +35,8 @@ class AddressGuard:
         """Start a guard, unless a guard with the same addresses is running.
 
         Returns:
-            The guard in the form of `addresses.to_json`; empty if the node needs no guard, or in check mode.
+            The guard in the form of `addresses.to_json`, or an empty dictionary in check mode or if the node needs no
+            guard.
 
         Raises:
             NodeError: the node could not be observed, or the guard could not be started.
@@ -55,7 +56,7 @@ class AddressGuard:
         return self._start(at_risk)
 
     def finish(self, document: t.Mapping[str, t.Any], timeout: int) -> dict[str, t.Any]:
-        """Wait for a guard, and return what it did as values of the action's result.
+        """Wait for a guard to end, and return what it did as values of the action's result.
 
         Args:
             document: what `start` returned.
