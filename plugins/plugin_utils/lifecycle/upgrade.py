@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Upgrade a node: the steps from one version of Kubernetes to another, and the batch that runs kubeadm for each step.
+"""Plans the steps of a node's upgrade from one version of Kubernetes to another, and runs kubeadm for each step.
 
-`kubeadm upgrade node` adapts the kubelet's configuration to kubeadm's own version, one minor version at a time
-(kubernetes.io: Upgrading Windows nodes; Version Skew Policy).
+`kubeadm upgrade node` upgrades the kubelet's configuration to the version of kubeadm itself. It cannot skip a minor
+version. Source: kubernetes.io (Upgrading Windows nodes, Version Skew Policy).
 """
 
 from __future__ import annotations
