@@ -28,9 +28,9 @@ _AGENTS = ("RdAgent", "WindowsAzureGuestAgent")
 _EVENT_LOGS = ("Application", "Security", "Setup", "System")
 _WSMAN_SERVICE = "winrm/config/service"
 CLOUDBASE = "cloudbase-init"
-"""The service of cloudbase-init. The playbook keeps it disabled while the image is built, because it would treat a start
-of the build machine as the first boot. cloudbase-init brings its own answer file for sysprep, which makes the first
-boot of the image run cloudbase-init with cloudbase-init-unattend.conf. Source:
+"""The service of cloudbase-init. The playbook keeps it disabled while the image is built, because it would treat a
+start of the build machine as the first boot. cloudbase-init brings its own answer file for sysprep, which makes the
+first boot of the image run cloudbase-init with cloudbase-init-unattend.conf. Source:
 https://cloudbase-init.readthedocs.io/en/latest/tutorial.html (Sysprepping)."""
 _CLOUDBASE_NOTE = {"path": managed_marks.KEY, "name": f"Service {CLOUDBASE}"}
 _LOGINS = f"{registries.DOCKER_CONFIG}\\config.json"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The index page of collected logs: one row for each node, including nodes without logs."""
+"""Renders the index page of collected logs, with one row for each node, including nodes without logs."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _minute(moment: t.Any) -> str:
 
 
 def _link(archive: str, directory: str) -> str:
-    """Return a relative link to an archive, so that the folder can be moved; empty if there is no archive."""
+    """Return a link to an archive, or an empty string if there is none. It is relative, so the folder can be moved."""
     if not archive:
         return ""
     name = archive.removeprefix(directory.rstrip("/") + "/")

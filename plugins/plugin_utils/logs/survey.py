@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The observation of a node's logs before anything is collected (no I/O)."""
+"""Finds out which logs and services a node has, before anything is collected (no I/O)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from . import catalogue
 _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services"
 _VOLUME = "C:\\"
 SCOPE = Scope("survey.")
-"""The scope of these calls in a batch that also contains other calls."""
+"""The scope of the calls that find logs and services, in a batch that also contains other calls."""
 _FILES = Scope("files.")
 _NSSM = ("AppStdout", "AppStderr", "Application")
 _LOG_FLAG = re.compile(r"--?log-file(?:=(.*))?", re.IGNORECASE)
@@ -28,7 +28,7 @@ _LOG_NAME = re.compile(r"(?i)^[a-z]:\\[^<>\"|*?/]+\.(log|txt|out|err)$")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LogFile:
-    """A file that matches a path of a source, or that a service's command line names."""
+    """A file that matches one of the paths of a log source, or that the command line of a service names."""
 
     source: str
     path: str
@@ -39,7 +39,7 @@ class LogFile:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EventLog:
-    """An event log with events."""
+    """An event log that contains at least one event."""
 
     channel: str
     size: int
