@@ -31,7 +31,7 @@ def literals(values: t.Iterable[str]) -> str:
     """Return a TOML array of literal strings.
 
     Raises:
-        ValueError: as in `literal`.
+        ValueError: a value contains a single quote or a control character.
     """
     return f"[{', '.join(map(literal, values))}]"
 
@@ -44,7 +44,7 @@ def render(template: str, **values: t.Any) -> str:
         values: variables of the template.
 
     Raises:
-        ValueError: a value cannot be written as a literal string.
+        ValueError: a value contains a single quote or a control character, so it cannot be a literal string.
     """
     return _compiled(template).render(**values)
 
