@@ -18,7 +18,7 @@ _HNS = "hns-networks"
 _HNS_TIMEOUT = 20.0
 """Seconds to wait for HNS, which may hang. If it does, the HNS networks are treated as unknown."""
 _NAMED = 8
-"""Maximum number of nodes that are named; any further nodes are only counted."""
+"""Maximum number of nodes that a message names. Any further nodes are only counted."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class NodeNetwork:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClusterNetwork:
-    """What the pod network of a cluster expects of a machine."""
+    """The properties of a cluster's pod network with which a machine's own networks must be compatible."""
 
     mtu: int = 0
     """Value of `cni_mtu`: MTU of the pods' packets; 0: the MTU of the network adapter minus the overlay's headers."""
@@ -120,7 +120,7 @@ def mtu_problem(own: NodeNetwork, mode: Mode, expected: ClusterNetwork) -> str:
 def mtu_warnings(
     own: NodeNetwork, mode: Mode, expected: ClusterNetwork, *, in_azure: bool, joined: bool
 ) -> t.Iterator[str]:
-    """Yield warnings if pods have another MTU on Linux nodes than on the machine, or an MTU too large for Azure.
+    """Yield warnings if the MTU of pods differs between Linux nodes and the machine, or is too large for Azure.
 
     Only overlay networks are checked.
 

@@ -46,7 +46,7 @@ class PasswordFile:
             raise self._error(f"expected a file with mode 0600, got 0{mode:o}, which lets other users access it")
 
     def exists(self) -> bool:
-        """Return whether the file exists and is not empty. Its password may be encrypted with Ansible Vault.
+        """Return whether the file exists and is not empty. The password may be encrypted with Ansible Vault.
 
         Raises:
             ResourceError: the file cannot be read.
@@ -74,7 +74,7 @@ class PasswordFile:
         return known
 
     def _create(self, password: str) -> None:
-        """Write the file, unless the process of another host, which uses the same file, has just written it."""
+        """Write the password to the file, unless a parallel process for another host has just written one."""
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._path.exists() and not self._text():

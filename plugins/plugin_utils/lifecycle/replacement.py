@@ -96,7 +96,7 @@ def plan(
 
 
 def _replaces_another(node: str, nodes: t.Mapping[str, t.Mapping[str, t.Any]], generation: str) -> bool:
-    """Return whether another node's record names this node as its replacement of the given generation."""
+    """Return whether a node is recorded as the replacement of another node in the given generation."""
     records = [one.get("replacement") or {} for one in nodes.values()]
     return any(one.get("name") == node and one.get("generation") == generation for one in records)
 
@@ -173,7 +173,7 @@ class Turns(t.NamedTuple):
     """The order in which a rollout adds new machines and removes old ones."""
 
     hosts: list[str]
-    """Names in pairs of batches: first the new machines of a batch, then the old machines that they replace."""
+    """Names of machines in pairs of batches: first the new machines, then the old machines that they replace."""
     sizes: list[int]
     """Number of machines in each batch."""
 

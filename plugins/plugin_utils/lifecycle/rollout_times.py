@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""When a rollout may work on nodes: maintenance windows, rings of nodes, and the time between rings (no I/O)."""
+"""Decides when a rollout may work on nodes: maintenance windows, rings, and the time between rings (no I/O)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The detached batch that finishes the build of an image, and the calls by which the controller follows it (no I/O).
 
-sysprep resets WinRM and its credentials, so the batch needs no connection:
+sysprep resets WinRM and its credentials, so the batch must run without a connection:
 
 1. With `shutdown_command`, it first waits until the scheduled task TASK creates a file.
 2. It generalizes the machine, and waits until Windows reports success.

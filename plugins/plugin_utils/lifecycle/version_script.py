@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Puts a script into an image with which machines from the image install cached versions of components (no I/O).
+"""Builds the resources of a script with which machines from an image install cached versions of components (no I/O).
 
 The script (data/install_cached_versions.ps1) runs the batches of cached_versions.py with the collection's module
 invoke_calls.ps1. This module and the PowerShell modules that it requires are in the same folder as the script. Only

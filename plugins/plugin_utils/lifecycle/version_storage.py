@@ -31,7 +31,7 @@ class VersionStorage:
     Args:
         session: the session with the machine.
         components: the components, in the order in which a machine installs them.
-        installed: the resources of the machine with the installed versions.
+        installed: the machine's resources, which include the installed versions of the components.
         variants: the cached versions other than the installed ones.
     """
 

@@ -28,13 +28,13 @@ from . import state as logs_state
 from . import survey as logs_survey
 
 _CLEANUP_TIMEOUT = 5.0
-"""Time limit in seconds for reconnecting to a node after a failure to delete the gathered files from it. If this fails,
-the next run deletes the files."""
+"""Time limit in seconds for reconnecting to the node after a failed collection, to delete the gathered files. If that
+fails, too, the next run deletes the files."""
 
 
 @dataclasses.dataclass(kw_only=True)
 class CollectionOutcome:
-    """The outcome of a collection, filled while the collection runs."""
+    """The outcome of a collection of logs, which is filled while the collection runs."""
 
     survey: logs_survey.Survey | None = None
     state: logs_state.State | None = None
@@ -43,7 +43,7 @@ class CollectionOutcome:
     kept: logs_archive.ArchiveContent | None = None
     archive: pathlib.Path | None = None
     problems: list[str] = dataclasses.field(default_factory=list)
-    """Descriptions of the logs that could not be collected, and of the reasons."""
+    """Messages about everything that could not be collected, with the reasons."""
 
     def to_result(self) -> dict[str, t.Any]:
         """Return the module's result, which is also the input for the index page of all collected logs."""
@@ -272,7 +272,7 @@ def _make(directory: pathlib.Path) -> None:
 
 
 def not_running(survey: logs_survey.Survey) -> list[str]:
-    """Return the services of a Kubernetes node that are neither running nor disabled (data/log_sources.yml lists them).
+    """Return which of the services in data/log_sources.yml are neither running nor disabled on the node.
 
     If a service's start type is not Automatic, its name is followed by the start type in parentheses.
     """

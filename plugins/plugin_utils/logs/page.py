@@ -18,7 +18,7 @@ _URGENCY = ("failed", "unreachable", "partial", "skipped", "complete")
 
 
 def entry(name: str, result: t.Mapping[str, t.Any] | None, directory: str) -> dict[str, t.Any]:
-    """Return one node's row.
+    """Return one node's row of the index page.
 
     Args:
         name: name of the host.
@@ -85,7 +85,7 @@ def size(count: int) -> str:
 
 
 def page(nodes: t.Sequence[t.Mapping[str, t.Any]], *, written: str, since: str = "") -> str:
-    """Return one self-contained HTML page.
+    """Return the index page as a self-contained HTML document.
 
     Args:
         nodes: rows from `entry`.

@@ -139,7 +139,7 @@ def _too_old(file: LogFile, survey: Survey, requested: catalogue.RequestedLogs) 
 def _newest(
     files: t.Sequence[LogFile], limit: int, names: set[str], left_out: list[SkippedFile]
 ) -> t.Iterator[SelectedFile]:
-    """Yield the newest files of one source up to the limit. Only the end of the oldest of them may be selected."""
+    """Yield the newest files of one source up to the limit. If the last one exceeds it, only its end is collected."""
     left = limit
     for number, file in enumerate(sorted(files, key=_age)):
         if left <= 0 or number >= _MOST:

@@ -30,7 +30,7 @@ class Objection(t.NamedTuple):
     """A value in a configuration that the program does not accept."""
 
     path: str
-    """The field, such as `evictionHard.pid.available`."""
+    """Path of the field, such as `evictionHard.pid.available`."""
     value: object
     expected: str
     hint: str = ""

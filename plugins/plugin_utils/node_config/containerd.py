@@ -31,7 +31,7 @@ def render(version: str, settings: ContainerdConfig, *, unsupported: bool = Fals
 
     Args:
         version: containerd's version, such as `2.3.7`.
-        settings: the settings that differ from containerd's defaults.
+        settings: the settings that the collection sets.
         unsupported: whether to treat an unknown version like the nearest known version.
 
     Raises:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The configuration files of cloudbase-init, for its service and for its run during Windows Setup.
 
-The files have the format of oslo.config: cloudbase/cloudbase-init 1.1.8 cloudbaseinit/conf.
+The files have the format of oslo.config. Source: cloudbase/cloudbase-init 1.1.8, cloudbaseinit/conf.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def of_service(variables: ConfigurationVariables) -> str:
         variables: the role's variables.
 
     Raises:
-        ResourceError: the platform is not set, and neither are both lists of metadata services.
+        ResourceError: no platform is set, and at least one of the lists of metadata services is empty.
     """
     known, platform = facts(), _platform(variables)
     options = {
@@ -89,7 +89,7 @@ def of_setup(variables: ConfigurationVariables) -> str:
         variables: the role's variables.
 
     Raises:
-        ResourceError: the platform is not set, and neither are both lists of metadata services.
+        ResourceError: no platform is set, and at least one of the lists of metadata services is empty.
     """
     known, platform = facts(), _platform(variables)
     options = {

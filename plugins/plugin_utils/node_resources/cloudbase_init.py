@@ -108,7 +108,7 @@ def plugin_file() -> ResourceMapping:
 
 
 def _url(settings: CloudbaseInitSettings) -> str:
-    """Return the user's URL, with `{version}` replaced by the version (1.2.3) and `{underscores}` by, say, 1_2_3."""
+    """Return the user's URL, in which `{version}` becomes, for example, 1.2.3, and `{underscores}` becomes 1_2_3."""
     version = settings.version
     return settings.url.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
 

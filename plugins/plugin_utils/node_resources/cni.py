@@ -107,7 +107,7 @@ def cluster_settings(variables: Variables) -> ClusterSettings:
     """Return the settings from which the pod network's objects in the cluster are built.
 
     Args:
-        variables: the variables of one host. The objects that this host applies are for all hosts.
+        variables: the variables of the host that applies the objects, which are for all hosts.
     """
     image_variables = (
         *("flannel_image", "kube_proxy_image", "host_process_image"),
@@ -168,7 +168,7 @@ class CniSettings(CniProgramVariables):
     block_wireserver: t.Literal["auto", "always", "never"]
     downloads: Downloads
     image_archive: ResourceMapping | None = None
-    """The artifact with the network's container images; None if they come from a registry."""
+    """The artifact with the pod network's container images; None if they come from a registry."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> CniSettings:
@@ -192,7 +192,7 @@ class CniSettings(CniProgramVariables):
 
 
 def resources(settings: CniSettings) -> list[ResourceMapping]:
-    """Return the resources that a node's network needs before the node joins.
+    """Return the resources that a node's pod network needs before the node joins the cluster.
 
     Args:
         settings: the role's variables.
@@ -216,7 +216,7 @@ def resources(settings: CniSettings) -> list[ResourceMapping]:
 
 
 def _features(mode: Mode) -> list[ResourceMapping]:
-    """Return resources for the mode's Windows features, which reboot only after the last one, and for its router."""
+    """Return resources for a mode's Windows features and its router. The last feature always causes a reboot."""
     features: list[ResourceMapping] = [{"type": "WindowsFeature", "name": name} for name in mode.features]
     if features:
         features[-1] = {**features[-1], "reboot": "always"}
@@ -224,7 +224,7 @@ def _features(mode: Mode) -> list[ResourceMapping]:
 
 
 def noted(network: PodNetwork) -> ResourceMapping:
-    """Return the resource that records a node's network.
+    """Return the resource that records on a node which pod network it has.
 
     Args:
         network: the pod network.
@@ -320,7 +320,7 @@ def described(network: PodNetwork) -> dict[str, t.Any]:
 
 
 def _folders(settings: CniSettings) -> list[ResourceMapping]:
-    """Return resources for the folders of programs and of network state. They restrict access to the folders."""
+    """Return resources that restrict access to the folders of the pod network's programs and state."""
     network = settings.network
     programs = [getattr(settings, program.destination) for program in network.known.programs.values()]
     state = [*network.files.folders, *(network.files.service_folders if network.runs_as_services else ())]
@@ -331,7 +331,7 @@ def _folders(settings: CniSettings) -> list[ResourceMapping]:
 
 
 def _registry(network: PodNetwork) -> list[ResourceMapping]:
-    """Return resources for the pod network's registry values. A change restarts services that its data file names."""
+    """Return resources for the pod network's registry values, with the services that a changed value restarts."""
     return [
         {
             "type": "Registry",

@@ -51,7 +51,7 @@ class Proxy(ServiceProxyVariables):
         return cls(http_proxy="", https_proxy=url)._with_exceptions(variables, prefix)
 
     def _with_exceptions(self, variables: Variables, prefix: str) -> Proxy:
-        """Return this proxy with `no_proxy` filled. It is read only if a proxy is set, because reading takes time."""
+        """Return this proxy with `no_proxy`, which is read only if a proxy is set, because reading takes time."""
         if not self.is_set:
             return self
         exceptions = variables.value(f"{prefix}_no_proxy")

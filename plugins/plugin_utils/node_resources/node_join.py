@@ -60,7 +60,7 @@ class JoinedNode:
     """Folders of the pod network's programs, by the names of their variables without the prefix `cni_`."""
     nssm_dir: str
     network_changes: bool
-    """Whether the node still has its previous network, which must be removed first."""
+    """Whether the node still has its previous pod network, which must be removed before the new one is recorded."""
     former_services: str
     """The pod network (a value of `cni_plugin`) whose programs ran as services in the last run; empty if none did."""
 
