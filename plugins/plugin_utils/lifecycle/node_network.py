@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine's networks compared with its pod network: MTU, types of HNS networks, subnets of other nodes (no I/O)."""
+"""Checks whether a machine's networks suit its pod network: MTU, types of HNS networks, other subnets (no I/O)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..wire.messages import Call, CallResult
 _DEFAULT_ROUTE = "0.0.0.0/0"
 _HNS = "hns-networks"
 _HNS_TIMEOUT = 20.0
-"""Seconds to wait for HNS, which may hang. If it hangs, the HNS networks are unknown."""
+"""Seconds to wait for HNS, which may hang. If it does, the HNS networks are treated as unknown."""
 _NAMED = 8
-"""Maximum number of nodes that are named; any further nodes are only counted."""
+"""Maximum number of nodes that a message names. Any further nodes are only counted."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,23 +28,23 @@ class NodeNetwork:
     mtu: int | None = None
     """The largest MTU of the network adapters with a default route; None: unknown."""
     addresses: tuple[ipaddress.IPv4Interface, ...] = ()
-    """IPv4 addresses with their subnets, without loopback and link-local addresses."""
+    """The machine's IPv4 addresses with their prefix lengths. Loopback and link-local addresses are left out."""
     hns: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Types of the HNS networks by name; empty if there are none, or if they are unknown."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClusterNetwork:
-    """What the pod network of a cluster expects of a machine."""
+    """The properties of a cluster's pod network with which a machine's own networks must be compatible."""
 
     mtu: int = 0
     """Value of `cni_mtu`: MTU of the pods' packets; 0: the MTU of the network adapter minus the overlay's headers."""
     linux_mtu: int = 0
-    """MTU of the pods' packets on Linux nodes; 0: the cluster does not show it."""
+    """MTU of the pods' packets on Linux nodes; 0: unknown, because no object in the cluster contains it."""
     linux_setting: str = ""
     """The setting that determines the MTU on Linux nodes, and the object that contains the setting."""
     linux_remedy: str = ""
-    """How to change the MTU on Linux nodes, with `{mtu}` and `{adapter}` (pod_networks/mtu.py)."""
+    """Advice on how to change the MTU on Linux nodes, with the placeholders `{mtu}` and `{adapter}`."""
     nodes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Internal IP addresses of the cluster's nodes by name."""
 
@@ -55,7 +55,7 @@ def networks_call() -> Call:
 
 
 def read(seen: t.Mapping[str, CallResult]) -> NodeNetwork:
-    """Read the results of `networks_call` and of the calls in hns/facts/uplink.py."""
+    """Return a machine's networks, read from the results of `networks_call` and of the calls in hns/facts/uplink.py."""
 
     def output(name: str) -> list[t.Mapping[str, t.Any]]:
         return list(seen[name].output) if name in seen and seen[name].ok else []
@@ -72,7 +72,7 @@ def read(seen: t.Mapping[str, CallResult]) -> NodeNetwork:
 
 
 def _address(item: t.Mapping[str, t.Any]) -> ipaddress.IPv4Interface | None:
-    """Return an IPv4 address with its subnet; None for IPv6 and for addresses that other nodes cannot reach."""
+    """Parse an IPv4 address and its prefix length. Return None for IPv6, loopback, and link-local addresses."""
     try:
         address = ipaddress.IPv4Interface(f"{item['IPAddress']}/{int(item['PrefixLength'])}")
     except (ValueError, KeyError):  # IPv6
@@ -81,11 +81,11 @@ def _address(item: t.Mapping[str, t.Any]) -> ipaddress.IPv4Interface | None:
 
 
 def type_problem(own: NodeNetwork, mode: Mode) -> str:
-    """Return a message about existing HNS networks of the wrong type for the pod network; empty if there are none.
+    """Return a message about HNS networks whose type does not suit the pod network, or an empty string if all do.
 
     Args:
         own: the machine's networks.
-        mode: the mode of its pod network.
+        mode: the mode of the machine's pod network.
     """
     names = (mode.hns_network, *mode.other_networks) if mode.hns_type else ()
     wrong = {name: own.hns[name] for name in names if own.hns.get(name, mode.hns_type).lower() != mode.hns_type.lower()}
@@ -98,11 +98,13 @@ def type_problem(own: NodeNetwork, mode: Mode) -> str:
 
 
 def mtu_problem(own: NodeNetwork, mode: Mode, expected: ClusterNetwork) -> str:
-    """Return why `cni_mtu` is too large for the machine; empty if it is not too large, or if the MTU is unknown.
+    """Return a message if `cni_mtu` is too large for the machine's network adapter, or an empty string if it is not.
+
+    The string is also empty if the MTU of the network adapter is unknown.
 
     Args:
-        own: the machine's network adapters.
-        mode: the mode of its pod network.
+        own: the machine's networks.
+        mode: the mode of the machine's pod network.
         expected: the cluster's pod network.
     """
     if own.mtu is None or expected.mtu <= own.mtu - mode.mtu_overhead:
@@ -118,18 +120,18 @@ def mtu_problem(own: NodeNetwork, mode: Mode, expected: ClusterNetwork) -> str:
 def mtu_warnings(
     own: NodeNetwork, mode: Mode, expected: ClusterNetwork, *, in_azure: bool, joined: bool
 ) -> t.Iterator[str]:
-    """Yield differences between the MTUs of Linux nodes and of the machine, and an MTU that is too large for Azure.
+    """Yield warnings if the MTU of pods differs between Linux nodes and the machine, or is too large for Azure.
 
-    Only overlays are checked.
+    Only overlay networks are checked.
 
     Args:
-        own: the machine's network adapters.
-        mode: the mode of its pod network.
+        own: the machine's networks.
+        mode: the mode of the machine's pod network.
         expected: the cluster's pod network.
         in_azure: whether the machine is an Azure virtual machine. Azure's virtual networks have a smaller MTU than
-            network adapters report.
-        joined: whether the machine is a node. An unknown MTU of Linux nodes is reported only in Azure, and only for
-            machines that are not nodes yet.
+            the machine's network adapters report.
+        joined: whether the machine is already a node. If the MTU on Linux nodes is unknown, there is a warning only
+            for Azure virtual machines that are not nodes yet.
     """
     if not mode.mtu_overhead or own.mtu is None:
         return
@@ -158,13 +160,13 @@ def mtu_warnings(
 
 
 def subnet_problem(own: NodeNetwork, mode: Mode, expected: ClusterNetwork) -> str:
-    """Return a message about nodes that the machine cannot reach without a router; empty if there are none.
+    """Return a message about nodes outside the machine's subnets, or an empty string if there are none.
 
-    The message is also empty if the mode's routes may cross routers, or if the machine's addresses are unknown.
+    The string is also empty if the pod network works across subnets, or if the machine's addresses are unknown.
 
     Args:
-        own: the machine's network adapters.
-        mode: the mode of its pod network.
+        own: the machine's networks.
+        mode: the mode of the machine's pod network.
         expected: the cluster's pod network.
     """
     if not mode.other_subnets or not own.addresses:
@@ -185,7 +187,7 @@ def subnet_problem(own: NodeNetwork, mode: Mode, expected: ClusterNetwork) -> st
 
 
 def _parsed(address: str) -> ipaddress.IPv4Address | None:
-    """Return an IPv4 address; None for other values, and for addresses that other machines cannot reach."""
+    """Parse an IPv4 address. Return None if it is invalid, or if it is a loopback or link-local address."""
     try:
         parsed = ipaddress.IPv4Address(address)
     except ValueError:

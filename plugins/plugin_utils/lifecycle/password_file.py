@@ -28,7 +28,7 @@ class PasswordFile:
         self._path, self._option = pathlib.Path(path), option
 
     def check(self) -> None:
-        """Check that the file is private, or that it can be created, without writing anything.
+        """Check that only the owner can access the file, or that it can be created. Nothing is written.
 
         Raises:
             ResourceError: other users can access the file, or its folder is not writable.
@@ -46,7 +46,7 @@ class PasswordFile:
             raise self._error(f"expected a file with mode 0600, got 0{mode:o}, which lets other users access it")
 
     def exists(self) -> bool:
-        """Return whether the file contains a password, which may be encrypted.
+        """Return whether the file exists and is not empty. The password may be encrypted with Ansible Vault.
 
         Raises:
             ResourceError: the file cannot be read.
@@ -54,7 +54,7 @@ class PasswordFile:
         return bool(self._text())
 
     def read_or_create(self, create: t.Callable[[], str]) -> str:
-        """Return the password in the file, or write a new one to it.
+        """Return the password in the file. If there is none, create the file with a new password first.
 
         Args:
             create: the function that returns a new password.
@@ -74,7 +74,7 @@ class PasswordFile:
         return known
 
     def _create(self, password: str) -> None:
-        """Write the file, unless another process, for a host with the same file, has written it in the meantime."""
+        """Write the password to the file, unless a parallel process for another host has just written one."""
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._path.exists() and not self._text():

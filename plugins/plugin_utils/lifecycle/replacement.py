@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which nodes a run replaces, the names of the new machines, and the order of the work (no I/O).
+"""Decides which nodes a run replaces, how the new machines are named, and in which order this is done (no I/O).
 
 The rollout alternates between two kinds of batches. In the first kind, new machines join. In the second kind, the old
 nodes that they replace leave the cluster. So there are never more than `surge` machines in addition to the nodes.
@@ -19,12 +19,12 @@ from .rings import ring_of
 
 _SURGE = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
 _SHORT = 15
-"""Windows compares only this many characters of two NetBIOS names."""
+"""Maximum length of a NetBIOS name. Windows truncates longer computer names to this length."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Replacement:
-    """A run's plan for one node."""
+    """Whether a run replaces one node, the name of the new machine, and what an earlier run has already done."""
 
     status: t.Literal["replace", "up_to_date", "not_a_node"]
     host: str
@@ -41,7 +41,7 @@ class Replacement:
     """Why the node cannot be replaced; empty if it can be."""
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the plan as the value of an Ansible variable."""
+        """Return the fields as a dictionary for an Ansible variable."""
         return dataclasses.asdict(self)
 
 
@@ -68,11 +68,11 @@ def _in_name(generation: str) -> str:
 def plan(
     host: str, node: str, nodes: t.Mapping[str, t.Mapping[str, t.Any]], generation: str, name: str = ""
 ) -> Replacement:
-    """Return a run's plan for a host's node.
+    """Decide whether to replace the node of a host, and return the decision with the name of the new machine.
 
     Args:
-        host: name of the host.
-        node: name of its node.
+        host: name of the host in the inventory.
+        node: name of the host's node.
         nodes: the cluster's nodes, as cluster_info returns them.
         generation: the generation that all nodes should have.
         name: the name that the user chose for the new machine; empty for the default.
@@ -96,13 +96,13 @@ def plan(
 
 
 def _replaces_another(node: str, nodes: t.Mapping[str, t.Mapping[str, t.Any]], generation: str) -> bool:
-    """Return whether a node belongs to a new machine that an interrupted run has not labeled yet."""
+    """Return whether a node is recorded as the replacement of another node in the given generation."""
     records = [one.get("replacement") or {} for one in nodes.values()]
     return any(one.get("name") == node and one.get("generation") == generation for one in records)
 
 
 def _record_problem(planned: Replacement, record: t.Mapping[str, t.Any], generation: str) -> str:
-    """Return why an unfinished replacement cannot be continued; empty if it can be."""
+    """Return why an unfinished replacement cannot be continued, or an empty string if it can be."""
     name, former = str(record.get("name")), str(record.get("generation"))
     if (name, former) == (planned.new, generation):
         return ""
@@ -117,7 +117,7 @@ def _record_problem(planned: Replacement, record: t.Mapping[str, t.Any], generat
 
 
 def _name_problem(planned: Replacement, nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
-    """Return why a new machine cannot have its name; empty if it can have the name."""
+    """Return why the planned name of a new machine cannot be used, or an empty string if it can be."""
     hint = "Set node_replace_name to a template with a different name for each node"
     where = f"{planned.node}: name of the new machine"
     if not NODE_NAME.fullmatch(planned.new):
@@ -136,10 +136,10 @@ def _name_problem(planned: Replacement, nodes: t.Mapping[str, t.Mapping[str, t.A
 
 
 def shared_names(plans: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, list[str]]:
-    """Return the new machines' names that are not unique, with the hosts that share each name.
+    """Return each name that is planned for several new machines, with the hosts that these machines would replace.
 
     Args:
-        plans: plans as `Replacement.to_result` returns them.
+        plans: replacements as `Replacement.to_result` returns them.
     """
     hosts: dict[str, list[str]] = {}
     for one in plans:
@@ -149,15 +149,15 @@ def shared_names(plans: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, list[str
 
 
 def is_surge(text: str) -> bool:
-    """Return whether a string is a number of machines, 1 or more, or a percentage."""
+    """Return whether a string is a valid surge: an integer of 1 or more, or a percentage from 1% to 100%."""
     return bool(_SURGE.fullmatch(text.strip()))
 
 
 def surge_size(surge: str, nodes: int) -> int:
     """Return how many new machines may exist in addition to the nodes.
 
-    A percentage is rounded up, as it is for `maxSurge` in a MachineDeployment (kubernetes-sigs/cluster-api,
-    api/v1beta1/machinedeployment_types.go).
+    A percentage is rounded up, like `maxSurge` in a MachineDeployment of Cluster API. Source:
+    kubernetes-sigs/cluster-api, api/v1beta1/machinedeployment_types.go.
 
     Args:
         surge: a number, or a percentage of the nodes that are replaced.
@@ -170,22 +170,22 @@ def surge_size(surge: str, nodes: int) -> int:
 
 
 class Turns(t.NamedTuple):
-    """The order of a rollout."""
+    """The order in which a rollout adds new machines and removes old ones."""
 
     hosts: list[str]
-    """The hosts, in pairs of batches: first new machines, then the old machines that they replace."""
+    """Names of machines in pairs of batches: first the new machines, then the old machines that they replace."""
     sizes: list[int]
-    """How many hosts each batch has."""
+    """Number of machines in each batch."""
 
 
 def turns(
     plans: t.Sequence[t.Mapping[str, t.Any]], records: t.Mapping[str, t.Mapping[str, t.Any]], surge: str
 ) -> Turns:
-    """Return the order of a rollout.
+    """Return the order in which a rollout adds new machines and removes old ones.
 
     Args:
-        plans: the plans of the hosts to replace, in the order of their turns.
-        records: the record of each host (`maintenance.Record`), which contains its ring.
+        plans: replacements as `Replacement.to_result` returns them, in the order in which to replace the hosts.
+        records: the record of each host (`maintenance.Record`), which contains the host's rollout ring.
         surge: value of node_replace_surge.
     """
     most = surge_size(surge, len(plans))

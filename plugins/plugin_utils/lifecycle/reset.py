@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Reset a machine to the state of a machine that was prepared but never joined a cluster.
 
-`Reset.run` is the whole process: one remote command observes everything (the join, HNS, the resources of the
-node_reset role). Then one detached batch removes what the reset must remove, and observes the resources again.
-reset_plan.py builds the calls.
+`Reset.run` does all the work. One remote command observes whether the machine has joined a cluster, its HNS objects,
+and the resources of the node_reset role. Then one detached batch removes what the reset must remove, and observes the
+resources again. reset_plan.py builds the calls.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Reset:
 
     Args:
         session: the session with the machine.
-        resources: the resources of the machine after the reset (node_resources/node_reset.py).
+        resources: the desired state of the machine after the reset (node_resources/node_reset.py).
         options: options of the reset.
-        check_mode: whether to only observe and plan.
+        check_mode: whether to change nothing, and only observe the machine and plan the changes.
     """
 
     def __init__(
@@ -107,10 +107,10 @@ class Reset:
             raise NodeError(f"{self._node.name}: reset: {error}") from error
 
     def _apply(self, plan: ResetPlan) -> bool:
-        """Run the batch of a plan.
+        """Run the batch that carries out a plan.
 
         Returns:
-            Whether the machine is reset.
+            Whether the reset is complete.
         """
         key = str(uuid.uuid4())
         options = self._options
@@ -135,7 +135,7 @@ class Reset:
         return left is not None and not left
 
     def _finish_hns(self) -> None:
-        """Let a cleanup of HNS remove what is left, because a cleanup can also restart HNS if HNS hangs.
+        """Remove the remaining HNS objects with `Cleanup`, which can also restart HNS if it hangs.
 
         Raises:
             NodeError: the cleanup failed.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The outcome of a machine's reset, as Ansible's result shows it."""
+"""Collects the outcome of a machine's reset, and converts it to an Ansible result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .reset_plan import KUBEADM, ResetPlan
 
 @dataclasses.dataclass(kw_only=True)
 class ResetOutcome:
-    """The outcome of a reset with all of its batches."""
+    """The outcome of a reset, collected over all of its batches."""
 
     plan: ResetPlan | None = None
     """The first plan, which shows the state of the machine before the reset."""
@@ -30,7 +30,7 @@ class ResetOutcome:
     hns: CleanupOutcome = dataclasses.field(default_factory=lambda: CleanupOutcome(scope="all"))
 
     def planned(self, plan: ResetPlan) -> None:
-        """Record a plan."""
+        """Record the plan of the next batch."""
         self.plan = self.plan or plan
         self.hns.plan_made(plan.hns, plan.hns_facts)
         self.left = list(plan.changes)
@@ -53,7 +53,7 @@ class ResetOutcome:
         self.errors = [text for planned in self.left for text in _errors(planned, seen.calls)]
 
     def to_result(self, *, name: str, diff: bool, shown: t.Literal["plan", "done", "nothing"]) -> dict[str, t.Any]:
-        """Return Ansible's result, without the number of remote commands.
+        """Return the module's result for Ansible. The caller adds the number of remote commands.
 
         Args:
             name: name of the host.
@@ -96,7 +96,7 @@ class ResetOutcome:
 
 
 def _errors(planned: Planned, calls: t.Mapping[str, CallResult]) -> t.Iterator[str]:
-    """Yield the errors of a change that was not made, with explanations."""
+    """Yield the errors of the calls of a change that was not made, each with an explanation if there is one."""
     for call in planned.change.calls:
         result = calls.get(planned.scope.id(call.id))
         if result is None or result.error is None:

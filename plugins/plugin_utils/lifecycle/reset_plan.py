@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Plan a machine's reset, and build its calls (no I/O)."""
+"""Plans the reset of a machine, and builds the remote calls that carry it out (no I/O)."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from ..wire.scopes import Scope
 from . import join_state
 
 NOTE = f"{node_paths.PROGRAM_DATA}\\reset.json"
-"""The file with the key of the batch that resets the machine. A later run waits for this batch."""
+"""File that records the key of the running reset batch, so that a later run can wait for this batch."""
 CONFIGURATION = f"{node_paths.PROGRAM_DATA}\\reset.yaml"
-"""The file with kubeadm's configuration. It exists only while the batch runs."""
+"""File with the configuration of `kubeadm reset`. It exists only while the reset batch runs."""
 KUBEADM = "kubeadm-reset"
 """Id of the call that runs `kubeadm reset`."""
 _OWN = Scope("reset.")
 _AFTER = Scope("after.")
-"""Scope of the questions that are asked again at the end of the batch."""
+"""Scope of the calls that observe the resources again at the end of the batch."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,12 +59,12 @@ class ResetPlan:
     joined: bool
     """Whether the machine is a node of a cluster."""
     server: str
-    """The kubelet's API server, as `join_state.server_of` returns it; empty if unknown."""
+    """The API server that the kubelet uses, as `join_state.server_of` returns it; empty if unknown."""
     prepared: bool
-    """Whether the kubelet's service exists."""
+    """Whether the Windows service of the kubelet exists."""
     computer_name: str
     addresses: tuple[str, ...]
-    """IP addresses of the machine."""
+    """IP addresses of the machine, except loopback and link-local addresses."""
     kubeadm_version: str
     """Version of kubeadm.exe; empty if it is missing or cannot be run."""
     changes: tuple[Planned, ...]
@@ -72,7 +72,7 @@ class ResetPlan:
     """What is removed from HNS; empty if HNS hangs or is not installed."""
     hns_facts: HnsFacts
     interrupted: bool
-    """Whether an earlier reset left its own files behind."""
+    """Whether temporary files of an interrupted reset exist (`NOTE` or `CONFIGURATION`)."""
     windows: WindowsInfo
 
     @property
@@ -82,16 +82,16 @@ class ResetPlan:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether the reset has nothing to do."""
         return not (self.changes or self.interrupted or self.hns_hangs) and self.hns.empty
 
 
 def observation_calls(questions: Questions, kubeadm: KubeadmReset, facts: FactsOptions) -> tuple[Call, ...]:
-    """Return the calls that observe everything that a reset may change. They change nothing.
+    """Return the calls that observe everything that a reset may change. The calls themselves change nothing.
 
     Args:
-        questions: the questions of the resources.
-        kubeadm: how kubeadm runs.
+        questions: the calls that observe the resources.
+        kubeadm: the settings with which `kubeadm reset` runs.
         facts: options of the observation of HNS.
     """
     paths: list[Json] = [node_paths.KUBELET_CONF, NOTE, CONFIGURATION]
@@ -108,7 +108,7 @@ def observation_calls(questions: Questions, kubeadm: KubeadmReset, facts: FactsO
 
 
 def running_batch(seen: Observation) -> str:
-    """Return the key of the batch that an earlier reset left running; empty if there is none."""
+    """Return the key of the batch that an earlier reset left running, or an empty string if there is none."""
     note = seen[_OWN.id("files")].output[1]
     try:
         return str(json.loads(note.get("content") or "{}").get("key") or "")
@@ -126,14 +126,14 @@ def make(
     """Return the plan of a reset.
 
     Args:
-        resources: the resources that describe the machine after the reset.
-        questions: the questions of these resources.
+        resources: the desired state of the machine after the reset.
+        questions: the calls that observe the resources.
         seen: the results of `observation_calls`.
         windows: the machine's version of Windows.
         request: what the cleanup of HNS removes.
 
     Raises:
-        ResourceError: the machine cannot have a resource as described, or HNS cannot be queried.
+        ResourceError: the machine cannot reach the desired state of a resource, or HNS cannot be queried.
         BadAnswer: the machine's answers cannot be used.
     """
     own = _OWN.results(seen.calls)
@@ -187,16 +187,16 @@ def batch_calls(
 ) -> tuple[Call, ...]:
     """Return the calls of the batch that resets the machine.
 
-    First, services are stopped and containers are removed, as in every cleanup of HNS. Then kubeadm runs, and all that
-    it leaves behind is removed. A failure of kubeadm or of a resource's call does not stop the batch, because kubeadm
-    may already have removed what a later call removes. The questions at the end show what is left.
+    The batch first stops services and removes containers. Then it runs kubeadm, and removes all that kubeadm leaves
+    behind. A failure of kubeadm or of a resource's call does not stop the batch, because kubeadm may already have
+    removed what a later call removes. The last calls observe the resources again, which shows what is left.
 
     Args:
-        plan: the plan.
+        plan: the plan of the reset.
         key: the batch's idempotency key.
-        kubeadm: how kubeadm runs.
+        kubeadm: the settings with which `kubeadm reset` runs.
         options: options of the cleanup of HNS.
-        questions: the questions of the resources.
+        questions: the calls that observe the resources.
     """
     note = action(
         "note",
@@ -216,10 +216,11 @@ def batch_calls(
 
 
 def _needs_kubeadm(plan: ResetPlan) -> bool:
-    """Return whether kubeadm must run. It need not run if the kubelet's folder is already as it was before the join.
+    """Return whether to run `kubeadm reset`.
 
-    kubeadm also removes subfolders that the preparation created. They are created again only if this plan changes the
-    folder.
+    It runs if the machine has joined a cluster, or if the plan changes the kubelet's folder. Otherwise it does not run,
+    because it would also remove subfolders that the preparation of the machine created in this folder, and a plan that
+    does not change the folder would not create them again.
     """
     folder = any(planned.resource.name == node_paths.KUBELET for planned in plan.changes)
     return bool(plan.kubeadm_version) and (folder or plan.joined)
@@ -255,17 +256,17 @@ def _changes(plan: ResetPlan) -> t.Iterator[Call]:
 def left(
     resources: t.Sequence[Resource], questions: Questions, seen: Observation, plan: ResetPlan
 ) -> list[Planned] | None:
-    """Return the changes that the batch did not make; None if the batch ended before it asked the questions again.
+    """Return the changes that the batch did not make, or None if it ended before it observed the resources again.
 
     Args:
-        resources: the resources that describe the machine after the reset.
-        questions: the questions of these resources.
+        resources: the desired state of the machine after the reset.
+        questions: the calls that observe the resources.
         seen: the results of the batch.
         plan: the plan that the batch carried out.
 
     Raises:
-        ResourceError: as in `make`.
-        BadAnswer: as in `make`.
+        ResourceError: the machine cannot reach the desired state of a resource.
+        BadAnswer: the machine's answers cannot be used.
     """
     results = _AFTER.results(seen.calls)
     if not results:

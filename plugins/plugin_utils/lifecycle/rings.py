@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Rings of a rollout: the ring of each node, and the order of the rings (no I/O)."""
+"""Determines the rollout ring of each node, and the order of the rings (no I/O)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ring_of(record: t.Mapping[str, t.Any]) -> RingOrder:
 
 
 def ring_name(own: str, label: str, labels: t.Mapping[str, str]) -> str:
-    """Return the name of a host's ring; empty if it has none.
+    """Return the name of a host's ring, or an empty string if the host has none.
 
     Args:
         own: the ring that the host's variables set; empty if they set none.
@@ -42,13 +42,13 @@ def ring_name(own: str, label: str, labels: t.Mapping[str, str]) -> str:
 def ring_place(ring: str, order: t.Sequence[str], *, by_label: bool) -> int:
     """Return the place of a ring among all rings. Rings with the same place are ordered by name.
 
-    Listed rings come first. If rings are values of a label, nodes without the label come last, because a forgotten
-    label must not put a node into the first ring.
+    The rings in `order` come first. If a node label determines the ring, nodes without the label come last, because a
+    forgotten label must not put a node into the first ring.
 
     Args:
-        ring: result of `ring_name`.
-        order: the names of rings in the order of the rollout.
-        by_label: whether rings are values of a label.
+        ring: the ring's name, as `ring_name` returns it.
+        order: names of rings in the order of the rollout. It need not contain all rings.
+        by_label: whether a label of the nodes determines their ring.
     """
     listed = [name_order(one) for one in order]
     if name_order(ring) in listed:
@@ -57,11 +57,13 @@ def ring_place(ring: str, order: t.Sequence[str], *, by_label: bool) -> int:
 
 
 def overview(chosen: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
-    """Return the rings with their hosts, in the order of the rollout; empty if all new hosts are in one ring.
+    """Return a line for each ring with the names of its hosts, in the order of the rollout.
+
+    The list is empty if there are fewer than two rings. Hosts that an earlier run left unfinished do not count.
 
     Args:
-        chosen: the records of the hosts to work on, in the order of their turns. Hosts that an earlier run left
-            unfinished come first, regardless of their ring; all others are new.
+        chosen: the records of the hosts to work on, in the order of the rollout. Hosts that an earlier run left
+            unfinished come first, regardless of their ring.
     """
     hosts: dict[RingOrder, list[str]] = {}
     names: dict[RingOrder, str] = {}
@@ -75,7 +77,7 @@ def overview(chosen: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
 
 
 def label_problem(label: str, nodes: t.Sequence[t.Mapping[str, str]]) -> str:
-    """Return why a label cannot determine the rings; empty if it can determine them.
+    """Return why a label cannot determine the rings, or an empty string if it can.
 
     Args:
         label: the name of the label; empty if no label determines the rings.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""When a rollout may work on nodes: maintenance windows, rings of nodes, and the time between rings (no I/O)."""
+"""Decides when a rollout may work on nodes: maintenance windows, rings, and the time between rings (no I/O)."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class MaintenanceWindow:
     days: frozenset[int]
     """Weekdays on which the window begins, with 0 for Monday."""
     begin: int
-    """Minutes since midnight."""
+    """Beginning of the window in minutes since midnight."""
     end: int
 
     @classmethod
     def parse(cls, text: str) -> MaintenanceWindow:
-        """Read a window such as `Sat,Sun 22:00-04:00`; a window without days begins every day.
+        """Parse a window such as `Sat,Sun 22:00-04:00`. A window without days begins every day.
 
         Raises:
-            ValueError: the string is not a window.
+            ValueError: the string is not a valid window.
         """
         match = _WINDOW.fullmatch(str(text).strip())
         if match is None:
@@ -71,15 +71,15 @@ def _days(text: str) -> t.Iterator[int]:
 
 
 def closed(windows: t.Sequence[str], time_zone: str, now: datetime.datetime) -> str:
-    """Return why no work may begin now; empty if work may begin.
+    """Return why no work on nodes may begin now, or an empty string if it may begin.
 
     Args:
         windows: the maintenance windows; empty if work may begin at any time.
-        time_zone: their time zone, such as Europe/Berlin.
-        now: the time, with any time zone.
+        time_zone: the time zone of the windows, such as Europe/Berlin.
+        now: the current time, in any time zone.
 
     Raises:
-        ValueError: a window or the time zone is malformed.
+        ValueError: a window is malformed, or the time zone is unknown.
     """
     local = now.astimezone(zone(time_zone))
     if not windows or any(MaintenanceWindow.parse(one).is_open(local) for one in windows):
@@ -121,9 +121,9 @@ def batch_sizes(rings: t.Sequence[RingOrder], serial: str) -> list[int]:
 
 
 def earlier_rings(batch: t.Sequence[Record], records: t.Sequence[Record]) -> list[Record]:
-    """Return the records of the nodes that this run worked on in other rings, if a batch is the first of its ring.
+    """If a batch is the first of its ring, return the records of the nodes that this run worked on in other rings.
 
-    Nodes on which an earlier run left its work unfinished come first, regardless of their ring, so their batch does not
+    Nodes that an earlier run left unfinished come first in a rollout, regardless of their ring, so their batch does not
     count as the first batch of a ring.
 
     Args:
@@ -131,7 +131,7 @@ def earlier_rings(batch: t.Sequence[Record], records: t.Sequence[Record]) -> lis
         records: records of all hosts of the rollout that are nodes.
 
     Returns:
-        The records, including the records of nodes that failed; empty if the ring began with an earlier batch.
+        The records, also those of nodes that failed. The list is empty if an earlier batch began the ring.
     """
     rings = {ring_of(one) for one in batch if one}
     worked = [one for one in records if "started" in one]
@@ -141,7 +141,7 @@ def earlier_rings(batch: t.Sequence[Record], records: t.Sequence[Record]) -> lis
 
 
 def soak_left(earlier: t.Sequence[Record], soak: float, now: float) -> int:
-    """Return how many seconds the rollout waits before it begins the next ring.
+    """Return how many seconds the rollout must still wait before it begins the next ring.
 
     Args:
         earlier: result of `earlier_rings`.

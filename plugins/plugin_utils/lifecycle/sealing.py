@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The detached batch that finishes the build of an image, and the calls by which the controller follows it (no I/O).
 
-sysprep resets WinRM and its credentials, so the batch needs no connection:
+sysprep resets WinRM and its credentials, so the batch must run without a connection:
 
 1. With `shutdown_command`, it first waits until the scheduled task TASK creates a file.
 2. It generalizes the machine, and waits until Windows reports success.
@@ -27,9 +27,9 @@ from ..wire.messages import Call, Input, Json, Observation
 from . import sysprep_failures
 
 End = t.Literal["power_off", "leave_running", "shutdown_command"]
-"""How a build ends. `power_off`: the batch powers the machine off. `leave_running`: the builder stops the machine after
-the play. `shutdown_command`: the builder runs a command that lets the waiting batch continue, and then waits until the
-machine is off."""
+"""How the build of an image ends. `power_off`: the batch powers the machine off. `leave_running`: the builder stops the
+machine after the play. `shutdown_command`: the builder runs a command for which the batch waits, and then waits until
+the machine is off."""
 SEALED = "IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE"
 _STATE_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Setup\\State"
 TASK = "winkube-seal"
@@ -37,15 +37,15 @@ SHUTDOWN_COMMAND = f"schtasks /Run /TN {TASK}"
 """Packer's `shutdown_command` for builders that shut the machine down with a command."""
 FOLDER = f"{TRUSTED_FOLDER}\\image"
 RESULT = f"{FOLDER}\\result.json"
-"""The file with the batch's result, for the controller and for an administrator at the console."""
+"""The file to which the batch writes its result, for the controller and for an administrator at the console."""
 _BETWEEN = 2.0
-"""Seconds between two checks on the node."""
+"""Seconds between two checks of a condition for which a call waits on the node."""
 CONFIRMATION = 900
-"""Seconds that the batch waits for the controller, which may have to connect again."""
+"""Seconds that the batch waits until the controller, which may have to reconnect, has read the result."""
 START_LIMIT = 86400
-"""Maximum number of seconds that the batch waits for TASK to run."""
+"""Maximum number of seconds that the batch waits until the scheduled task TASK has run."""
 _PAUSE = 3.0
-"""Seconds between the confirmation and the closing of WinRM, during which the controller receives the response."""
+"""Seconds that the batch waits before it closes WinRM, so that the controller receives the last response."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,18 +58,18 @@ class Sealing:
     preparing: tuple[Call, ...] = ()
     """Calls before sysprep. If the machine is already generalized, the batch skips these calls and sysprep."""
     secrets: tuple[Call, ...] = ()
-    """Calls that remove secrets. They may run again."""
+    """Calls that remove secrets. They must be idempotent."""
     sysprep: Call
     timeout: float
     """Time limit of sysprep in seconds."""
     lasting: tuple[Call, ...] = ()
-    """Calls that remove the machine's identity and prepare the first boot. They may run again."""
+    """Calls that remove the machine's identity and prepare the first boot. They must be idempotent."""
     closing: tuple[Call, ...] = ()
     """Calls that disable accounts and close WinRM."""
 
 
 def image_state(call_id: str) -> Call:
-    """Return the call that reads the state of the image: learn.microsoft.com (Windows Setup states)."""
+    """Return the call that reads the state of the image. Source: learn.microsoft.com (Windows Setup states)."""
     values: list[Json] = [{"path": _STATE_KEY, "name": "ImageState"}]
     return query(call_id, "@read-registry", {"values": values}, on_error="stop")
 
@@ -147,9 +147,9 @@ def arming_calls(key: str) -> tuple[Call, ...]:
 
 
 def follow_calls(key: str, seconds: float = 60.0) -> tuple[Call, ...]:
-    """Return the calls that wait for the result, read the state of the image, and let the batch continue.
+    """Return the calls that wait for the batch's result, read the state of the image, and let the batch continue.
 
-    They run as one remote command, so that the batch continues only if this command has read that the image is sealed.
+    They run as one remote command, so that the batch continues only if this command has seen that the image is sealed.
     """
     results: list[Json] = [_content(key, generalized=done) for done in (True, False)]
     read: dict[str, Json] = {"paths": [RESULT], "content": True}
@@ -169,7 +169,7 @@ def follow_calls(key: str, seconds: float = 60.0) -> tuple[Call, ...]:
 
 
 def followed(seen: Observation) -> bool | None:
-    """Return whether the image is sealed and the batch continues; None if the batch has no result yet.
+    """Return whether the image is sealed and the batch was told to continue, or None if there is no result yet.
 
     Args:
         seen: the results of `follow_calls`.
@@ -181,14 +181,14 @@ def followed(seen: Observation) -> bool | None:
 
 
 def failure(seen: Observation) -> str:
-    """Return the id and the error of the call that failed; empty if none failed."""
+    """Return the id and the error of the call that failed, or an empty string if none failed."""
     if seen.stopped is None or seen.stopped.id not in seen.calls:
         return ""
     return f"{seen.stopped.id}: {seen[seen.stopped.id].error}"
 
 
 def explanation(batch: Observation, logs: Observation) -> str:
-    """Return why the batch failed, with sysprep's own reason if sysprep failed or may have failed.
+    """Return why the batch failed, followed by what sysprep's logs say if sysprep failed or may have failed.
 
     Args:
         batch: the observation of the batch.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Disable a machine's kubelet, and shut the machine down."""
+"""Disables a machine's kubelet, and shuts the machine down."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..wire.messages import Batch, Call, Observation
 
 STEP = "shut down"
 _DELAY = 5
-"""Seconds between the request and the shutdown, during which the node responds to the request."""
+"""Seconds between the request and the shutdown, so that the controller still receives the node's response."""
 _SCHEDULED = 1190
-"""ERROR_SHUTDOWN_IS_SCHEDULED: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
+"""ERROR_SHUTDOWN_IS_SCHEDULED. Source: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
 _IN_PROGRESS = 1115
-"""ERROR_SHUTDOWN_IN_PROGRESS: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
+"""ERROR_SHUTDOWN_IN_PROGRESS. Source: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
 
 
 def calls() -> tuple[Call, ...]:
@@ -64,7 +64,7 @@ def problem(seen: Observation) -> str | None:
 
 
 def changes(name: str) -> list[dict[str, t.Any]]:
-    """Return the list of changes for the task's result.
+    """Return the changes for the task's result: the shutdown of the replaced machine.
 
     Args:
         name: name of the host.

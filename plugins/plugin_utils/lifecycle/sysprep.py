@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The calls that turn a machine into an image: they inspect it, clean up, generalize it and close WinRM.
+"""The remote calls that turn a machine into an image: they inspect it, clean it up, generalize it, and close WinRM.
 
-generalization.py and sealing.py build batches from them. Sources:
-learn.microsoft.com/windows-hardware/manufacture/desktop (Sysprep command-line options, Windows Setup states). The
-registry value `ImageState` shows the result; the exit code does not.
+generalization.py and sealing.py build batches from these calls. The registry value `ImageState` shows whether sysprep
+succeeded; sysprep's exit code does not. Source: learn.microsoft.com/windows-hardware/manufacture/desktop (Sysprep
+command-line options, Windows Setup states).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _AGENTS = ("RdAgent", "WindowsAzureGuestAgent")
 _EVENT_LOGS = ("Application", "Security", "Setup", "System")
 _WSMAN_SERVICE = "winrm/config/service"
 CLOUDBASE = "cloudbase-init"
-"""The service of cloudbase-init, which has its own answer file. With that file, the first boot of the image runs
-cloudbase-init with cloudbase-init-unattend.conf: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html
-(Sysprepping). The playbook keeps the service disabled while the image is built, because the service would treat a start
-of the build machine as the first boot."""
+"""The service of cloudbase-init. The playbook keeps it disabled while the image is built, because it would treat a
+start of the build machine as the first boot. cloudbase-init brings its own answer file for sysprep, which makes the
+first boot of the image run cloudbase-init with cloudbase-init-unattend.conf. Source:
+https://cloudbase-init.readthedocs.io/en/latest/tutorial.html (Sysprepping)."""
 _CLOUDBASE_NOTE = {"path": managed_marks.KEY, "name": f"Service {CLOUDBASE}"}
 _LOGINS = f"{registries.DOCKER_CONFIG}\\config.json"
 _HEADER = re.compile(r"^[ \t]*\[[^\]\n]*\bheader[\"']?[ \t]*\]|^[^#\n]*\bheader[\"']?[ \t]*=", re.MULTILINE)
-"""Pattern for a table of HTTP headers in a hosts.toml. Headers may contain credentials (containerd docs/hosts.md)."""
+"""Pattern for HTTP headers in a hosts.toml file. They may contain credentials. Source: containerd docs/hosts.md."""
 _CLOUDBASE_FILES = tuple(
     f"{folder}\\Cloudbase Solutions\\Cloudbase-Init\\conf\\Unattend.xml"
     for folder in ("C:\\Program Files", "C:\\Program Files (x86)")
@@ -85,7 +85,7 @@ def inspection_calls() -> tuple[Call, ...]:
 
 
 def read_machine(seen: Observation) -> PreparedMachine:
-    """Read the results of `inspection_calls`."""
+    """Return the state of a machine, read from the results of `inspection_calls`."""
     existing = [str(item["path"]) for item in seen["cloudbase-files"].output if item["exists"]]
     transports = {str(item["Transport"]).upper() for item in seen["listeners"].output}
     return PreparedMachine(
@@ -116,10 +116,10 @@ def registry_calls(folder: str) -> tuple[Call, ...]:
 
 
 def registry_files(seen: Observation) -> tuple[list[str], list[str]]:
-    """Return the existing hosts.toml files, and the files that always contain credentials.
+    """Return the paths of the existing hosts.toml files, and of the existing files that always contain credentials.
 
     Raises:
-        ValueError: the folder exists but cannot be listed.
+        ValueError: the folder of the hosts.toml files exists but cannot be listed.
     """
     hosts = seen["hosts"]
     if not hosts.ok and not is_missing(hosts):
@@ -134,7 +134,7 @@ def content_call(paths: t.Sequence[str]) -> Call:
 
 
 def sending(seen: Observation) -> list[str]:
-    """Return the hosts.toml files that set headers or could not be read."""
+    """Return the paths of hosts.toml files that set HTTP headers, or that could not be read."""
     return [str(item["path"]) for item in seen["contents"].output if _sends_headers(item)]
 
 
@@ -196,7 +196,7 @@ def cleaning_calls(clean_paths: t.Sequence[str]) -> tuple[Call, ...]:
 
 
 def preparing_calls(clean_paths: t.Sequence[str]) -> tuple[Call, ...]:
-    """Return the calls that wait for the Azure agent and clean up.
+    """Return the calls that wait for the Azure agent, remove files, and clear the event logs.
 
     Args:
         clean_paths: Windows paths to remove, wildcards allowed.
@@ -208,7 +208,9 @@ def preparing_calls(clean_paths: t.Sequence[str]) -> tuple[Call, ...]:
 def secret_calls(
     cloudbase_start_mode: str = "", secrets: t.Sequence[str] = (), removals: t.Sequence[Call] = ()
 ) -> tuple[Call, ...]:
-    """Return the calls that remove secrets and restore cloudbase-init; if a call fails, the machine is not generalized.
+    """Return the calls that remove secrets and restore the start mode of cloudbase-init.
+
+    If one of these calls fails, the machine is not generalized.
 
     Args:
         cloudbase_start_mode: start mode of cloudbase-init's service in sc.exe's notation; empty for no change.
@@ -262,8 +264,8 @@ def winrm_calls(listeners: t.Sequence[WinRmListener]) -> tuple[Call, ...]:
 def _drop(number: int, listener: WinRmListener) -> t.Iterator[Call]:
     """Yield the calls that remove a listener and its certificate, which all machines from the image would share.
 
-    The listener is removed last, so that a closed port shows that the certificate is gone, too. If the batch runs
-    again, it finds neither of them.
+    The listener is removed last, so that a closed port shows that the certificate is gone, too. The calls succeed even
+    if the certificate and the listener no longer exist.
     """
     if listener.thumbprint:
         path = f"Cert:\\LocalMachine\\My\\{listener.thumbprint}"

@@ -16,8 +16,8 @@ _PANTHER = "C:\\Windows\\System32\\Sysprep\\Panther"
 ERROR_LOG = f"{_PANTHER}\\setuperr.log"
 _ACTIVITY_LOG = f"{_PANTHER}\\setupact.log"
 _RUN = "Beginning of a new sysprep run"
-"""Each run of sysprep appends this line to its activity log (github.com/notepad-plus-plus/notepad-plus-plus issue
-13675)."""
+"""Each run of sysprep appends this line to its activity log. Source: github.com/notepad-plus-plus/notepad-plus-plus,
+issue 13675."""
 
 
 def log_calls() -> tuple[Call, ...]:
@@ -27,7 +27,7 @@ def log_calls() -> tuple[Call, ...]:
 
 
 def reason(seen: Observation, lines: int = 12) -> str:
-    """Return why sysprep failed: a known cause with its remedy, and the end of sysprep's log.
+    """Return the end of sysprep's log, preceded by the cause of the failure and its remedy if the cause is known.
 
     Args:
         seen: the results of `log_calls`.
@@ -43,12 +43,14 @@ def reason(seen: Observation, lines: int = 12) -> str:
 
 
 def _latest(log: str) -> str:
-    """Return the part of a log that the latest run wrote."""
+    """Return the part of a log that the latest run of sysprep wrote."""
     return log.rpartition(_RUN)[2]
 
 
 def refused(reasons: t.Sequence[str]) -> str:
-    """Return why a machine that must reboot for updates must not be generalized; empty if it need not reboot for them.
+    """Return an error message if a reboot is pending because of updates, or an empty string if not.
+
+    Such a machine must not be generalized.
 
     Args:
         reasons: the reasons for a pending reboot, as in `WindowsInfo.pending_reboot`.

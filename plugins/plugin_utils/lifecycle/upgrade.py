@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Upgrade a node: the steps from one version of Kubernetes to another, and the batch that runs kubeadm for each step.
+"""Plans the steps of a node's upgrade from one version of Kubernetes to another, and runs kubeadm for each step.
 
-`kubeadm upgrade node` adapts the kubelet's configuration to kubeadm's own version, one minor version at a time
-(kubernetes.io: Upgrading Windows nodes; Version Skew Policy).
+`kubeadm upgrade node` upgrades the kubelet's configuration to the version of kubeadm itself. It cannot skip a minor
+version. Source: kubernetes.io (Upgrading Windows nodes, Version Skew Policy).
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class UpgradePlan:
 
 
 def plan(before: str, after: str, known: t.Iterable[str]) -> UpgradePlan:
-    """Return the steps of an upgrade.
+    """Return the steps of a node's upgrade, or the problem that prevents the upgrade.
 
     Args:
         before: version of the node's kubelet, as the cluster reports it.
         after: the version to which the node is upgraded.
-        known: versions that may be used for steps between the two versions.
+        known: releases of Kubernetes that may be used as steps between the two versions.
     """
     before = before.removeprefix("v")
     if not before:
@@ -80,7 +80,7 @@ def plan(before: str, after: str, known: t.Iterable[str]) -> UpgradePlan:
 
 
 def _newest(known: t.Iterable[str]) -> dict[str, Version]:
-    """Return the newest release of each minor version; preflight rejects malformed versions."""
+    """Return the newest release of each minor version, without prereleases. All versions must be well-formed."""
     newest: dict[str, Version] = {}
     for version in sorted(map(Version.parse, known)):
         if not version.suffix:
@@ -89,20 +89,20 @@ def _newest(known: t.Iterable[str]) -> dict[str, Version]:
 
 
 def program(version: str) -> str:
-    """Return the path of the kubeadm.exe for a step."""
+    """Return the path of the kubeadm.exe of a version."""
     return f"{FOLDER}\\{version}\\kubeadm.exe"
 
 
 def upgrade_node(node: RemoteNode, steps: t.Sequence[str], timeout: float, ends: t.Sequence[str] = ()) -> None:
-    """Run each version's `kubeadm upgrade node`, and end the processes whose programs are going to be replaced.
+    """Run `kubeadm upgrade node` of each version, and end the processes whose programs are going to be replaced.
 
     kubeadm writes the same files each time it runs, so the batch can be repeated.
 
     Args:
         node: the node.
-        steps: the versions, in order.
-        timeout: time limit of each kubeadm in seconds.
-        ends: as in `calls`.
+        steps: the versions whose kubeadm runs, in order.
+        timeout: time limit of each run of kubeadm in seconds.
+        ends: names of the processes to end. See `calls`.
 
     Raises:
         NodeError: kubeadm failed, or the kubelet did not stop.
@@ -120,12 +120,12 @@ def upgrade_node(node: RemoteNode, steps: t.Sequence[str], timeout: float, ends:
 def calls(steps: t.Sequence[str], timeout: float, ends: t.Sequence[str] = ()) -> tuple[Call, ...]:
     """Return the calls that run the kubeadm of each version.
 
-    Since 1.35, kubeadm names the folder of its backup after the time in seconds, and fails if the folder exists. So two
-    steps in the same second collide, and the second step has to be repeated.
+    Since 1.35, kubeadm names its backup folder after the time in seconds, and fails if the folder exists. If two steps
+    run in the same second, the second one fails, so each call has retries.
 
     Args:
-        steps: the versions, in order.
-        timeout: time limit of each kubeadm in seconds.
+        steps: the versions whose kubeadm runs, in order.
+        timeout: time limit of each run of kubeadm in seconds.
         ends: names of processes in pods whose programs are going to be replaced, such as `kube-proxy`. Windows cannot
             delete the program of a running process. The kubelet stops first, because it would start these processes
             again.

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of the script with which a machine from an image installs cached versions (no I/O).
+"""Builds the resources of a script with which machines from an image install cached versions of components (no I/O).
 
-The script (data/install_cached_versions.ps1) runs the batches of cached_versions.py with the collection's own module
-for batches. That module, its parts and the Ansible modules that they need are in the same folder. Only SYSTEM and
-administrators have access to the folder, because the calls may contain secrets, such as a proxy's password.
+The script (data/install_cached_versions.ps1) runs the batches of cached_versions.py with the collection's module
+invoke_calls.ps1. This module and the PowerShell modules that it requires are in the same folder as the script. Only
+SYSTEM and administrators have access to the folder, because the calls may contain secrets, such as a proxy's password.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BATCHES = "batches."
 
 @functools.cache
 def programs() -> t.Mapping[str, str]:
-    """Return the script, the module for batches and everything that the module requires, as text by file name."""
+    """Return the contents of the script, of invoke_calls.ps1, and of all modules that it requires, by file name."""
     module = (_PLUGINS / "modules" / _MODULE).read_text(encoding="utf-8")
     parts: dict[str, str] = {}
     needed = _REQUIRED.findall(module)
@@ -57,7 +57,7 @@ def programs() -> t.Mapping[str, str]:
 
 
 def batch_file(version: InstallableVersion) -> str:
-    """Return the name of the file with the batch that installs a version; empty if the image contains the version."""
+    """Return the name of the file with the batch that installs a version, or an empty string if none is needed."""
     return f"{_BATCHES}{version.component.kind}-{version.version}.json" if version.batch else ""
 
 
@@ -97,7 +97,7 @@ def resources(versions: t.Sequence[InstallableVersion]) -> list[Resource]:
     """Return the resources for the folder, the script and its modules, the batches, and finally the index.
 
     Args:
-        versions: as for `index`.
+        versions: the versions by component, in the order in which a machine installs the components.
     """
     batches = {batch_file(version): version.batch for version in versions if version.batch}
     return [
@@ -109,7 +109,7 @@ def resources(versions: t.Sequence[InstallableVersion]) -> list[Resource]:
 
 
 def batches_call() -> Call:
-    """Return the call that lists the files with batches; `unused` reads its result."""
+    """Return the call that lists the files that contain batches. `unused` reads its result."""
     parameters: dict[str, Json] = {"LiteralPath": FOLDER, "Filter": f"{_BATCHES}*.json", "File": True}
     return query("version-batches", "Get-ChildItem", parameters, select=("Name",))
 
@@ -119,7 +119,7 @@ def unused(versions: t.Iterable[InstallableVersion], calls: t.Mapping[str, CallR
 
     Args:
         versions: the versions that the image offers.
-        calls: the results of the observation.
+        calls: results of calls by id, with the result of `batches_call`.
     """
     used = {batch_file(version) for version in versions}
     listed = calls.get("version-batches", CallResult(ok=False))

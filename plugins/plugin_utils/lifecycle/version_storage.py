@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""On a machine that becomes an image, store the batches that install cached versions, with few remote commands."""
+"""Stores the batches that install cached versions on a machine that becomes an image, with few remote commands."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from .cached_versions import (
 
 
 class VersionStorage:
-    """The plans of all versions, made from one observation, and stored on the machine with the script that runs them.
+    """Plans the installation of all cached versions, and stores the plans and the script that runs them on a machine.
 
     Args:
         session: the session with the machine.
         components: the components, in the order in which a machine installs them.
-        installed: the machine's resources.
+        installed: the machine's resources, which include the installed versions of the components.
         variants: the cached versions other than the installed ones.
     """
 
@@ -50,16 +50,18 @@ class VersionStorage:
             *(installable(one.component, one.version, one.resources, "{}") for one in variants),
         ]
         self._calls: list[list[Call]] = []
-        """The calls, in lists. The calls of one list must stay in the same batch."""
+        """Groups of calls that `write` runs. All calls of a group must be in the same batch."""
         self._changes: list[Planned] = []
 
     def observe(self) -> InstallationPlan:
-        """Observe the machine with one remote command, unless the calls exceed 1 MB, and plan all versions.
+        """Observe the machine, and plan the installation of all cached versions.
+
+        One remote command observes the machine, or several if the calls exceed 1 MB.
 
         Raises:
             UnsupportedWindows: the collection does not support the machine's Windows version.
-            NodeError: the module failed.
-            ResourceError: the machine cannot have a resource as described, or its state could not be read.
+            NodeError: the machine could not be observed.
+            ResourceError: the machine cannot reach the desired state of a resource, or its state could not be read.
             BadAnswer: the machine's answer about a resource cannot be used.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
@@ -83,10 +85,11 @@ class VersionStorage:
         return bool(self._calls)
 
     def write(self, clean_up: t.Sequence[Call] = ()) -> bool:
-        """Write what has changed, with one remote command unless the size requires more.
+        """Write the changed files to the machine, with one remote command unless a batch would become too large.
 
         Args:
-            clean_up: calls that clean up the machine. They run in the last remote command, if there is one.
+            clean_up: calls that clean up the machine. They run after the files are written. If no file has changed,
+                they do not run.
 
         Returns:
             Whether anything was written.
@@ -113,7 +116,7 @@ class VersionStorage:
         calls: t.Mapping[str, CallResult],
         windows: WindowsInfo,
     ) -> list[list[Call]]:
-        """Return the calls that write the files that differ, and remove the batches that are no longer needed."""
+        """Return the groups of calls that write new and changed files, and remove batches that are no longer needed."""
         first = len(self._plans.resources)
         positions = {one.name: first + number for number, one in enumerate(version_script.resources(self._expected))}
         self._changes = []
@@ -127,7 +130,7 @@ class VersionStorage:
 
 
 def _batches(groups: t.Sequence[t.Sequence[Call]]) -> list[Batch]:
-    """Return the calls in batches that are filled up to the size limit. A batch never contains a part of a group."""
+    """Distribute groups of calls over as few batches as the size limit allows. Each group stays in one batch."""
     batches: list[Batch] = []
     for group in filter(None, groups):
         joined = Batch(calls=(*batches.pop().calls, *group)) if batches else Batch(calls=tuple(group))

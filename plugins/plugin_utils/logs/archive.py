@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Write a node's archive: the collected files, named after their paths, and the node's state, with secrets redacted.
+"""Writes the archive of a node's logs, with secrets redacted: the collected files, and the state of the node.
 
 Files are copied in pieces, so memory use does not grow with the archive.
 """
@@ -27,8 +27,8 @@ _IN_MEMORY = 4 * 1024 * 1024
 """Maximum number of bytes of one file to keep in memory; a larger file is written to a temporary file."""
 _COPY = 1024 * 1024
 EVENT_LOGS = "event-logs/"
-"""The archive's folder for exported event logs. These files are not redacted, because only channels that the collection
-lists are exported. Event logs that a user names by path are left out, as are all other binary files."""
+"""The archive's folder for exported event logs. These files are binary and not redacted: the collection only exports
+channels from its own list. Event logs that a user selects by path are left out, like all other binary files."""
 _LATEST = 2**33 - 1
 """The latest time that tar can store in plain octal digits."""
 
@@ -43,12 +43,12 @@ class ArchiveError(Exception):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArchiveContent:
-    """The content of the archive."""
+    """The collected files that a node's archive contains, and those that were left out."""
 
     members: t.Mapping[str, int]
     """The files' sizes in bytes, by name."""
     not_texts: tuple[str, ...]
-    """Binary files, which cannot be redacted and were left out."""
+    """Names of binary files, which were left out because they cannot be redacted."""
 
 
 def write(
@@ -62,14 +62,14 @@ def write(
     limit: int,
     temporary: pathlib.Path | None = None,
 ) -> ArchiveContent:
-    """Write a node's archive, and return what it contains.
+    """Write the archive of a node's logs, and return what it contains.
 
     Args:
-        source: the archive from the node, a tar.gz.
-        target: file to which the tar.gz is written.
-        folder: the top folder in the archive.
-        members: names in the target by names in the source; all other members are left out.
-        documents: function that receives the content and returns more files by name: text, or data to write as JSON.
+        source: the tar.gz archive that the node sent.
+        target: the file to which the new tar.gz archive is written.
+        folder: the top folder in the new archive.
+        members: names in the new archive by names in the source. All other members of the source are left out.
+        documents: function that receives the content, and returns more files by name: text, or data to write as JSON.
         redaction: the redaction of secrets in text and data. Exported event logs (in EVENT_LOGS) are not changed.
         limit: maximum size of the decompressed source in bytes; gzip data can expand a thousandfold.
         temporary: folder for temporary files; if None, the system's folder is used.
@@ -132,7 +132,7 @@ class _Bounded(io.RawIOBase):
 
 
 def _read(source: t.BinaryIO, limit: int) -> t.Iterator[tuple[tarfile.TarInfo, t.IO[bytes]]]:
-    """Yield the files of an archive."""
+    """Yield the regular files of an archive with their contents. Links, devices and sparse files are skipped."""
     # With tarfile's own decompression, one read may expand to a thousand times its size.
     with gzip.GzipFile(fileobj=source) as plain:
         bounded = t.cast("t.IO[bytes]", _Bounded(plain, limit))

@@ -27,7 +27,7 @@ EVENT_LOGS, COMMANDS, FACTS, HNS = "event-logs", "commands", "facts", "hns"
 NAMESPACES = ("kube-system", "kube-flannel", "kube-proxy", "calico-system", "tigera-operator")
 """Namespaces of network plugins and of Kubernetes itself."""
 MORE_FILES = "more-files"
-"""Name of the source that contains the user's own paths."""
+"""Name of the source for additional files that the user selects by path."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class Command:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StateCmdlet:
-    """A cmdlet whose objects are collected."""
+    """A PowerShell cmdlet whose output objects are collected."""
 
     name: str
     command: str
@@ -51,7 +51,7 @@ class StateCmdlet:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodeService:
-    """A service that a node may have."""
+    """A Windows service that a node may have."""
 
     name: str
     version: str
@@ -65,7 +65,7 @@ class Sources:
     """The content of data/log_sources.yml."""
 
     files: t.Mapping[str, tuple[str, ...]]
-    """Paths by source. The paths may contain wildcards."""
+    """Paths of log files by the name of their source. The paths may contain wildcards."""
     event_logs: tuple[str, ...]
     commands: tuple[Command, ...]
     facts: tuple[StateCmdlet, ...]
@@ -96,7 +96,7 @@ class Sources:
         return None
 
     def forbids_event_log(self, channel: str) -> bool:
-        """Return whether a channel must never be collected."""
+        """Return whether an event log channel must never be collected."""
         return any(fnmatch.fnmatchcase(channel.casefold(), never.casefold()) for never in self.never_event_logs)
 
 
@@ -132,18 +132,18 @@ def sources() -> Sources:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RequestedLogs:
-    """The user's selection."""
+    """The logs that the user has selected for collection."""
 
     since: datetime.timedelta
     """Maximum age of events and files."""
     limit: int
-    """Maximum size of each source and each event log before compression, in bytes; the newest data is kept."""
+    """Maximum size of each source and each event log in bytes, before compression. The newest data is kept."""
     chosen: frozenset[str]
     """Names of the chosen sources."""
     namespaces: tuple[str, ...]
     """Namespaces whose pod logs are collected."""
     paths: tuple[str, ...]
-    """The user's own files, as Windows paths that may contain wildcards."""
+    """Windows paths of additional files that the user selected. The paths may contain wildcards."""
     hns_timeout: float
     """Time limit of each HNS query in seconds, because HNS may hang."""
 
@@ -163,10 +163,10 @@ class RequestedLogs:
 
 
 def requested_logs(options: t.Mapping[str, t.Any]) -> RequestedLogs:
-    """Read the options of the node_logs module.
+    """Validate and convert the options of the node_logs module.
 
     Raises:
-        ResourceError: an option is invalid; the message names the option and says what was expected.
+        ResourceError: an option is invalid. The message names the option and says what was expected.
     """
     return RequestedLogs(
         since=span(options["since"]),
@@ -186,7 +186,7 @@ def span(text: str) -> datetime.timedelta:
     """
     match = _SPAN.fullmatch(str(text).strip())
     if not match or not int(match[1]):
-        raise ResourceError("since", text, "expected a number and a unit (m, h, d or w: minutes to weeks), such as 24h")
+        raise ResourceError("since", text, "expected a number and a unit (m, h, d or w), such as 24h")
     return datetime.timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
 
 

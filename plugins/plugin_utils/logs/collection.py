@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Collect the logs of one node: observe, gather on the node, transfer, store, clean up."""
+"""Collects the logs of one node: observe the node, gather logs on it, transfer and store the archive, clean up."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ from . import state as logs_state
 from . import survey as logs_survey
 
 _CLEANUP_TIMEOUT = 5.0
-"""Time limit in seconds for connecting to a node to clean up after a failure; the next run removes what is left."""
+"""Time limit in seconds for reconnecting to the node after a failed collection, to delete the gathered files. If that
+fails, too, the next run deletes the files."""
 
 
 @dataclasses.dataclass(kw_only=True)
 class CollectionOutcome:
-    """The outcome of a collection, filled while the collection runs."""
+    """The outcome of a collection of logs, which is filled while the collection runs."""
 
     survey: logs_survey.Survey | None = None
     state: logs_state.State | None = None
@@ -42,10 +43,10 @@ class CollectionOutcome:
     kept: logs_archive.ArchiveContent | None = None
     archive: pathlib.Path | None = None
     problems: list[str] = dataclasses.field(default_factory=list)
-    """What is missing, and why."""
+    """Messages about everything that could not be collected, with the reasons."""
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the module's result, which the index page also reads."""
+        """Return the module's result, which is also the input for the index page of all collected logs."""
         result: dict[str, t.Any] = {"changed": self.archive is not None, "problems": self.problems}
         if self.survey is not None:
             windows = self.survey.windows
@@ -71,7 +72,7 @@ class CollectionOutcome:
         return result
 
     def plan(self) -> dict[str, t.Any]:
-        """Return what would be collected, and what would be left out; empty if the node was not observed."""
+        """Return what would be collected and what would be left out, or an empty dict if the node was not observed."""
         if self.selection is None:
             return {}
         return {
@@ -86,7 +87,7 @@ class Collection:
 
     Args:
         session: the session with the node.
-        requested: the user's selection.
+        requested: the logs that the user has selected.
         directory: folder for archives on the controller.
         redaction: the redaction of secrets.
     """
@@ -125,8 +126,8 @@ class Collection:
         """Observe the node, and report how much would be collected.
 
         Raises:
-            NodeError: as in `survey`.
-            AnsibleConnectionFailure: as in `survey`.
+            NodeError: the node could not be observed, or did not report its Windows version.
+            AnsibleConnectionFailure: the node cannot be reached.
         """
         dummy, selection = self.survey()
         taken = page.size(sum(file.expected for file in selection.files))
@@ -138,8 +139,8 @@ class Collection:
         """Observe the node, gather its logs, and transfer the archive.
 
         Raises:
-            ResourceError: the folder on the controller is not writable; the node was not contacted.
-            NodeError: there is no archive; the outcome still contains what is known.
+            ResourceError: the folder on the controller is not writable. In this case, the node was not contacted.
+            NodeError: no archive was stored. `outcome` still contains what is known about the node.
             AnsibleConnectionFailure: the node cannot be reached, or the connection was lost.
         """
         _make(self._directory)
@@ -271,9 +272,9 @@ def _make(directory: pathlib.Path) -> None:
 
 
 def not_running(survey: logs_survey.Survey) -> list[str]:
-    """Return the services in the catalogue that are neither running nor disabled.
+    """Return which of the services in data/log_sources.yml are neither running nor disabled on the node.
 
-    A start type other than Automatic follows the name in parentheses.
+    If a service's start type is not Automatic, its name is followed by the start type in parentheses.
     """
     ours = {service.name.casefold() for service in catalogue.sources().services}
     return [
@@ -286,8 +287,9 @@ def not_running(survey: logs_survey.Survey) -> list[str]:
 def without_log(survey: logs_survey.Survey) -> list[str]:
     """Return which of containerd, the kubelet and kube-proxy are services of the node but have no log.
 
-    A kubelet that runs as a native service, and containerd without --log-file, write no log: kubernetes/kubernetes
-    pkg/windows/service/service.go, containerd/containerd cmd/containerd/command/service_windows.go.
+    A kubelet that runs as a native service, and containerd without --log-file, write no log. Sources:
+    kubernetes/kubernetes, pkg/windows/service/service.go; containerd/containerd,
+    cmd/containerd/command/service_windows.go.
     """
     with_log = {file.source for file in survey.files}
     missing = []

@@ -25,14 +25,14 @@ def resources(
     sources: t.Mapping[str, t.Any] | None = None,
     **options: t.Any,
 ) -> list[dict[str, t.Any]]:
-    r"""Return the resources for the archive and for the scripts.
+    r"""Return the resources for the archive of the SDN debug scripts, and for the scripts themselves.
 
     Args:
         commit: commit of microsoft/SDN, 40 hexadecimal digits; empty for the commit that the collection pins.
         directory: Windows path of the folder for the scripts. The scripts themselves expect `C:\k\debug`.
         cache_dir: Windows path of the node's cache folder.
-        sources: the download settings that all roles share (`sites`, `upstream` and others).
-        options: `mirror`, `url`, `sha256`, `proxy`, `no_proxy`; as in `locations.resource`.
+        sources: the download settings that all roles share, such as `sites` and `upstream`.
+        options: further arguments of `locations.resource`: `mirror`, `url`, `sha256`, `proxy`, and `no_proxy`.
 
     Raises:
         ResourceError: the commit is malformed, or an option is invalid.

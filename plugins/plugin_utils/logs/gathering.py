@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The batch that gathers logs on the node: copies, exports, and one archive of them all (no I/O).
+"""The batch that gathers logs on the node: it copies files, exports event logs, and packs an archive (no I/O).
 
-On the node, every file gets a short name, because paths of pod logs are long and may contain any character; the
-controller maps the names back. The work folder is in the folder that contains the results of batches, to which only
-SYSTEM and Administrators have access.
+On the node, every file gets a short name, because paths of pod logs are long and may contain any character. The
+controller maps the names back. The work folder is inside the folder for the results of batches, to which only SYSTEM
+and Administrators have access.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class WorkFolder:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GatherResult:
-    """The result of the batch."""
+    """The result of the batch that gathers logs."""
 
     size: int
     """Size of the archive in bytes."""
@@ -58,14 +58,14 @@ class GatherResult:
     members: t.Mapping[str, str]
     """Names in the stored archive, by names in the node's archive."""
     versions: t.Mapping[str, str]
-    """Versions that the services' programs printed, by service."""
+    """First line of the version output of each service's program, by service name."""
     sizes: t.Mapping[str, tuple[int, int]]
-    """Size of each file, and the number of bytes that were copied from it, by member."""
+    """Size of each file on the node, and number of bytes copied from it, by the file's name in the stored archive."""
     problems: tuple[str, ...]
 
 
 def calls(selection: Selection, survey: Survey, work_folder: WorkFolder) -> tuple[Call, ...]:
-    """Return the calls of the batch, which first removes what earlier runs left behind."""
+    """Return the calls of the batch that gathers logs. It first removes files that earlier runs left behind."""
     copies: list[Json] = [
         {"path": file.path, "destination": f"{work_folder.content}\\{_file(number)}", "tail": file.tail}
         for number, file in enumerate(selection.files)
@@ -135,10 +135,10 @@ def _versions(survey: Survey) -> t.Iterator[Call]:
 
 
 def read(seen: Observation, selection: Selection) -> GatherResult:
-    """Read the results of the batch.
+    """Return the result of the batch that gathers logs, read from the results of its calls.
 
     Raises:
-        ValueError: there is no archive, or it is larger than the selected logs can be; the message contains the reason.
+        ValueError: there is no archive, or it is larger than the selected logs can be. The message contains the reason.
     """
     if seen.stopped is not None:
         result = seen.calls.get(seen.stopped.id)

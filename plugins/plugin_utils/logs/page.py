@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The index page of collected logs: one row for each node, including nodes without logs."""
+"""Renders the index page of collected logs, with one row for each node, including nodes without logs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _URGENCY = ("failed", "unreachable", "partial", "skipped", "complete")
 
 
 def entry(name: str, result: t.Mapping[str, t.Any] | None, directory: str) -> dict[str, t.Any]:
-    """Return one node's row.
+    """Return one node's row of the index page.
 
     Args:
         name: name of the host.
@@ -85,7 +85,7 @@ def size(count: int) -> str:
 
 
 def page(nodes: t.Sequence[t.Mapping[str, t.Any]], *, written: str, since: str = "") -> str:
-    """Return one self-contained HTML page.
+    """Return the index page as a self-contained HTML document.
 
     Args:
         nodes: rows from `entry`.
@@ -113,7 +113,7 @@ def _minute(moment: t.Any) -> str:
 
 
 def _link(archive: str, directory: str) -> str:
-    """Return a relative link to an archive, so that the folder can be moved; empty if there is no archive."""
+    """Return a link to an archive, or an empty string if there is none. It is relative, so the folder can be moved."""
     if not archive:
         return ""
     name = archive.removeprefix(directory.rstrip("/") + "/")

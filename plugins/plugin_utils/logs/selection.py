@@ -14,7 +14,7 @@ from .survey import EventLog, LogFile, Survey, moment
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._@+=-]")
 _SPARE_SPACE = 512 * 1024 * 1024
-"""Bytes that must stay free on the node."""
+"""Number of bytes that must stay free on the node while logs are gathered."""
 _MEGABYTE = 1024 * 1024
 _PER_MEMBER = 4096
 """Overhead of tar for each file in bytes: header, header for a long name, and padding of the last block."""
@@ -34,9 +34,9 @@ class SelectedFile:
     tail: int
     """Maximum number of bytes to copy from the end of the file, which may have grown since it was observed."""
     expected: int
-    """Expected number of bytes to copy: the observed size, but at most `tail`; `tail` if the size is unknown."""
+    """Expected number of bytes to copy: the observed size, but at most `tail`. If the size is unknown, it is `tail`."""
     seen: bool
-    """Whether the file was observed; a service's command line may name a file that does not exist."""
+    """Whether the file was found on the node. A service's command line may name a file that does not exist."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,8 +76,8 @@ class Selection:
     def most(self) -> int:
         """Maximum number of bytes of a valid archive, compressed or not.
 
-        Files may grow while they are gathered, but no source may exceed twice its limit. An exported event log is
-        rewritten in chunks of 64 KB (MS-EVEN6), and tar adds a header and padding to each member.
+        Files may grow while they are gathered, but no source may exceed twice its limit. Windows writes an exported
+        event log in chunks of 64 KB (source: MS-EVEN6), and tar adds a header and padding to each member.
         """
         tails: dict[str, list[int]] = {}
         for file in self.files:
@@ -88,11 +88,11 @@ class Selection:
 
 
 def select(survey: Survey, requested: catalogue.RequestedLogs) -> Selection:
-    """Select what to collect.
+    """Select the files and event logs to collect from a node.
 
     Args:
-        survey: the logs of the node.
-        requested: the user's selection.
+        survey: the observed logs of the node.
+        requested: the logs that the user wants, with their maximum age and size.
     """
     left_out: list[SkippedFile] = []
     by_source: dict[str, list[LogFile]] = {}
@@ -111,7 +111,7 @@ def select(survey: Survey, requested: catalogue.RequestedLogs) -> Selection:
 
 
 def _candidates(survey: Survey, requested: catalogue.RequestedLogs) -> list[LogFile]:
-    """Return the observed files and the log files that services name, without duplicates."""
+    """Return the observed files, and the log files that command lines of services name, without duplicates."""
     files = list(survey.files)
     known = {file.path.casefold() for file in files}
     for service in survey.services:
@@ -127,7 +127,7 @@ def _candidates(survey: Survey, requested: catalogue.RequestedLogs) -> list[LogF
 
 
 def _too_old(file: LogFile, survey: Survey, requested: catalogue.RequestedLogs) -> str | None:
-    """Return why a log is too old; None if it is not too old. Files with state or configuration are never too old."""
+    """Return why a file is too old, or None if it is not. State and configuration files are never too old."""
     if file.modified is None or file.source in ("cni-state", "configuration"):
         return None
     now = moment(survey.time)
@@ -139,7 +139,7 @@ def _too_old(file: LogFile, survey: Survey, requested: catalogue.RequestedLogs) 
 def _newest(
     files: t.Sequence[LogFile], limit: int, names: set[str], left_out: list[SkippedFile]
 ) -> t.Iterator[SelectedFile]:
-    """Yield the newest files of one source up to the limit; the beginning of the last file may be cut off."""
+    """Yield the newest files of one source up to the limit. If the last one exceeds it, only its end is collected."""
     left = limit
     for number, file in enumerate(sorted(files, key=_age)):
         if left <= 0 or number >= _MOST:
@@ -161,20 +161,20 @@ def _newest(
 
 
 def _age(file: LogFile) -> float:
-    """Return the sort key that puts the newest file first, after files of which only the name is known."""
+    """Return a sort key for files. Files of which only the name is known come first, then the newest files."""
     if file.size < 0:
         return float("-inf")
     return -file.modified.timestamp() if file.modified else 0.0
 
 
 def _member(path: str) -> str:
-    """Return the file's name in the archive, such as `C/var/log/kubelet/kubelet.log`, which all systems accept."""
+    """Return a file's name in the archive, such as `C/var/log/kubelet/kubelet.log`. It is valid on all systems."""
     parts = path.replace(":", "").split("\\")
     return "/".join(_UNSAFE.sub("_", part) for part in parts if part not in ("", ".", ".."))
 
 
 def _unused(name: str, names: set[str]) -> str:
-    """Return the name, with a number appended if another path already has this name."""
+    """Return a name for a file in the archive, with a number appended if another file already has the name."""
     unused, number = name, 2
     while unused.casefold() in names:
         unused, number = f"{name}.{number}", number + 1
@@ -183,9 +183,10 @@ def _unused(name: str, names: set[str]) -> str:
 
 
 def _export(log: EventLog, requested: catalogue.RequestedLogs) -> Export:
-    """Return the export of a log's newest events, selected by age and, if the log exceeds the limit, by record number.
+    """Return the export of the newest events of an event log.
 
-    Queries: learn.microsoft.com/windows/win32/wes/consuming-events (a subset of XPath 1.0).
+    Events are selected by age and, if the log exceeds the size limit, also by record number. The query uses Windows'
+    subset of XPath 1.0. Source: learn.microsoft.com/windows/win32/wes/consuming-events.
     """
     age = int(requested.since.total_seconds() * 1000)
     conditions = [f"TimeCreated[timediff(@SystemTime) <= {age}]"]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The node's state that is collected with its logs: output of programs, objects of cmdlets, HNS (no I/O)."""
+"""Reads the state of a node that is collected with its logs: output of programs and cmdlets, and HNS (no I/O)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
 
 
 def read(seen: Observation) -> State:
-    """Read the results of `calls`."""
+    """Return the state of a node, read from the results of `calls`."""
     problems: list[str] = []
     commands: dict[str, str] = {}
     # Use the catalogue's names, never names from the node, because they become file names.
@@ -104,7 +104,7 @@ def _hns(seen: Observation) -> dict[str, t.Any] | None:
 
 
 def counts(hns: t.Mapping[str, t.Any] | None) -> dict[str, int | None]:
-    """Return the number of HNS objects of each kind, and of stale endpoints; a number is None if it is unknown."""
+    """Return the number of HNS objects of each kind, and of stale endpoints. A number is None if it is unknown."""
     answered = hns is not None and hns["answers"]
     numbers: dict[str, int | None] = {
         kind: len(hns[kind]) if hns is not None and answered else None

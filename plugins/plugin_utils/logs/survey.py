@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The observation of a node's logs before anything is collected (no I/O)."""
+"""Finds out which logs and services a node has, before anything is collected (no I/O)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from . import catalogue
 _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services"
 _VOLUME = "C:\\"
 SCOPE = Scope("survey.")
-"""The scope of these calls in a batch that also contains other calls."""
+"""The scope of the calls that find logs and services, in a batch that also contains other calls."""
 _FILES = Scope("files.")
 _NSSM = ("AppStdout", "AppStderr", "Application")
 _LOG_FLAG = re.compile(r"--?log-file(?:=(.*))?", re.IGNORECASE)
@@ -28,7 +28,7 @@ _LOG_NAME = re.compile(r"(?i)^[a-z]:\\[^<>\"|*?/]+\.(log|txt|out|err)$")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LogFile:
-    """A file that matches a path of a source, or that a service's command line names."""
+    """A file that matches one of the paths of a log source, or that the command line of a service names."""
 
     source: str
     path: str
@@ -39,7 +39,7 @@ class LogFile:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EventLog:
-    """An event log with events."""
+    """An event log that contains at least one event."""
 
     channel: str
     size: int
@@ -51,7 +51,7 @@ class EventLog:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServiceState:
-    """A service as the service control manager reports it."""
+    """A Windows service as the service control manager reports it, with its program and log files."""
 
     name: str
     display_name: str
@@ -77,17 +77,17 @@ class Survey:
     files: tuple[LogFile, ...]
     event_logs: tuple[EventLog, ...]
     services: tuple[ServiceState, ...]
-    """All services. Only the services that the catalogue lists have `program` and `log_files`."""
+    """All services. `program` and `log_files` are only set for the services in data/log_sources.yml."""
     problems: tuple[str, ...]
     """What could not be observed, and why."""
 
     def service(self, name: str) -> ServiceState | None:
-        """Return the service with this name (case is ignored); None if the node has no such service."""
+        """Return the service with this name (case is ignored), or None if the node has no such service."""
         return next((service for service in self.services if service.name.casefold() == name.casefold()), None)
 
 
 def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
-    """Return the calls that find logs and services; the batch continues if a call fails."""
+    """Return the calls that find logs and services. If one of them fails, the others still run."""
     asked = [
         query("free", "@free-space", {"path": _VOLUME}),
         query(
@@ -128,11 +128,11 @@ def _values() -> t.Iterator[tuple[str, str]]:
 
 
 def read(seen: Observation, windows: WindowsInfo) -> Survey:
-    """Read the results of `calls`.
+    """Return the logs and services of a node, read from the results of `calls`.
 
     Args:
         seen: the observation, with only the results of `calls`.
-        windows: the version of Windows that was read at the same time.
+        windows: the node's version of Windows, which was read at the same time.
     """
     problems = [f"{call_id}: {result.error or 'failed'}" for call_id, result in seen.calls.items() if not result.ok]
     free = seen.calls["free"].first if "free" in seen.calls else None
@@ -212,7 +212,7 @@ def _output(seen: Observation, call_id: str) -> tuple[t.Any, ...]:
 
 
 def _real_program(program: str, arguments: t.Sequence[str]) -> str:
-    """Return the program that kube-log-runner starts (k8s.io/component-base/logs), or else the program itself."""
+    """Return a service's program. If it is kube-log-runner, return the program that kube-log-runner starts."""
     if program.casefold().endswith("kube-log-runner.exe"):
         return next((word for word in arguments[1:] if word.casefold().endswith(".exe")), program)
     return program

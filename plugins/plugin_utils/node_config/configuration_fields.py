@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The configuration that a version of the kubelet or kube-proxy accepts (data/kubernetes_configuration.json).
+"""Checks whether a version of the kubelet or kube-proxy accepts a configuration (data/kubernetes_configuration.json).
 
-Neither program starts with a value of the wrong type, an unknown feature gate, or a value other than the default for a
-locked gate. They ignore an unknown field with a warning (kubernetes cmd/kube-proxy/app/options.go and
-pkg/kubelet/kubeletconfig/util/codec), so a misspelled setting has no effect.
+Both programs refuse to start if a value has the wrong type, if a feature gate is unknown, or if a locked feature gate
+differs from its default. For an unknown field, they only log a warning, so a misspelled setting has no effect. Source:
+kubernetes/kubernetes, cmd/kube-proxy/app/options.go and pkg/kubelet/kubeletconfig/util/codec.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from ..values.versions import DATA, Version, numbers
 Kind = t.Literal["KubeletConfiguration", "KubeProxyConfiguration"]
 GATES = "featureGates"
 DURATION = re.compile(r"0|[+-]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+")
-"""A Go duration (pkg.go.dev/time: ParseDuration)."""
+"""Pattern of a Go duration. Source: pkg.go.dev/time (ParseDuration)."""
 
 
 class Objection(t.NamedTuple):
-    """A value that a program does not accept."""
+    """A value in a configuration that the program does not accept."""
 
     path: str
-    """The field, such as `evictionHard.pid.available`."""
+    """Path of the field, such as `evictionHard.pid.available`."""
     value: object
     expected: str
     hint: str = ""
@@ -47,7 +47,7 @@ class _Field:
 
 
 def objections(kind: Kind, document: t.Mapping[str, t.Any], version: str) -> list[Objection]:
-    """Return what a version of a program does not accept in its configuration.
+    """Return the values and fields of a configuration that a version of the kubelet or kube-proxy does not accept.
 
     Args:
         kind: the kind of configuration.
@@ -65,7 +65,7 @@ def objections(kind: Kind, document: t.Mapping[str, t.Any], version: str) -> lis
 
 
 def gate_objections(gates: t.Mapping[str, t.Any], version: str, path: str = GATES) -> list[Objection]:
-    """Return the feature gates that a version does not have, or does not allow to be changed.
+    """Return the feature gates that are unknown in a version of Kubernetes, or that it does not allow to be changed.
 
     Args:
         gates: whether each gate is enabled, by name.
@@ -91,7 +91,7 @@ def gate_objections(gates: t.Mapping[str, t.Any], version: str, path: str = GATE
 
 
 def _gate(name: str, minor: str) -> list[tuple[bool, bool]]:
-    """Return a gate's default and whether it is locked: one pair for each recorded version that applies."""
+    """Return the default of a feature gate, and whether it is locked, for each recorded version that applies."""
     spans = _data()["feature_gates"].get(name, ())
     return [
         (bool(default), bool(locked))
@@ -102,7 +102,7 @@ def _gate(name: str, minor: str) -> list[tuple[bool, bool]]:
 
 
 def _gate_history(name: str) -> str:
-    """Return which recorded versions have a gate; empty if none has it."""
+    """Return a sentence that tells which versions have a feature gate, or an empty string if none has it."""
     spans = _data()["feature_gates"].get(name, ())
     have = [minor for minor in _measured() if any(_includes(span, minor) for span, dummy, dummy2 in spans)]
     return f"It exists in Kubernetes {have[0]} to {have[-1]}." if have else ""
@@ -156,8 +156,8 @@ _FITS: t.Mapping[str, t.Callable[[object], bool]] = types.MappingProxyType(
         "duration": lambda value: isinstance(value, str) and bool(DURATION.fullmatch(value)),
     }
 )
-"""Functions that check whether a value has a given type in the data file. Values of other types are not checked,
-because those types accept several forms."""
+"""For each type in the data file that is checked, a function that returns whether a value has this type. Other types
+are not checked, because they accept several forms."""
 _EXPECTED: t.Mapping[str, str] = types.MappingProxyType(
     {
         "string": "a string in quotes",
@@ -183,7 +183,7 @@ def _measured() -> tuple[str, ...]:
 
 @functools.cache
 def _tree(kind: str, minor: str) -> _Field:
-    """Return the fields of a kind of configuration in a version of Kubernetes."""
+    """Return the fields that a kind of configuration has in a version of Kubernetes."""
     root = _Field()
     recorded = _recorded(minor)
     for path, about in _data()[kind].items():
@@ -198,7 +198,7 @@ def _tree(kind: str, minor: str) -> _Field:
 
 
 def _recorded(minor: str) -> tuple[str, ...]:
-    """Return the recorded versions that describe a version: itself, or its nearest neighbors."""
+    """Return the version itself if it is recorded, or else the nearest older and newer recorded versions."""
     if minor in _measured():
         return (minor,)
     older = [one for one in _measured() if numbers(one) < numbers(minor)]

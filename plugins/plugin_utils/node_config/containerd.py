@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""containerd's configuration for Windows, in format version 2, 3 or 4, depending on containerd's version."""
+"""Renders containerd's configuration for Windows, in format version 2, 3 or 4, depending on containerd's version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import toml
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ContainerdConfig:
-    """Settings of containerd. Settings that are not listed here keep their defaults."""
+    """The settings of containerd that the collection sets. All other settings keep containerd's defaults."""
 
     sandbox_image: str
     """Reference of the pause image. It is always set, because the defaults of containerd 1.6 to 2.2 are outdated."""
@@ -31,7 +31,7 @@ def render(version: str, settings: ContainerdConfig, *, unsupported: bool = Fals
 
     Args:
         version: containerd's version, such as `2.3.7`.
-        settings: the settings.
+        settings: the settings that the collection sets.
         unsupported: whether to treat an unknown version like the nearest known version.
 
     Raises:

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The kubelet's configuration for programs that provide registry credentials.
 
-kubernetes.io: Configure a kubelet image credential provider; kubernetes/kubernetes, pkg/credentialprovider/plugin
-(config.go, plugin.go: the program is `NAME` in the folder of providers, on Windows also `NAME.exe`).
+The kubelet looks for a provider's program `NAME` in the folder of the providers, and on Windows also for `NAME.exe`.
+Sources: kubernetes.io (Configure a kubelet image credential provider); kubernetes/kubernetes,
+pkg/credentialprovider/plugin (config.go, plugin.go).
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ class CredentialProvider:
     """Name of the provider, and of its program without `.exe`."""
     version: str
     url: str = dataclasses.field(default="", metadata=SECRET)
-    """URL of the program or of an archive; empty if `artifact_kinds` has a kind with this name."""
+    """URL of the program or of an archive; empty if `artifact_kinds` defines the download under the provider's name."""
     sha256: str = ""
     member: str = ""
-    """The program's name in the archive; empty if it is `NAME.exe`, or if the file is the program itself."""
+    """The program's name in the archive; empty for `NAME.exe`, or if the downloaded file is the program itself."""
     match_images: tuple[str, ...]
     cache_duration: str = "12h0m0s"
     api_version: t.Literal[
@@ -39,8 +40,7 @@ class CredentialProvider:
     arguments: tuple[str, ...] = dataclasses.field(default=(), metadata=SECRET)
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict, metadata=SECRET)
     token_attributes: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
-    """`tokenAttributes` of the provider, such as the audience of the service account tokens that the kubelet gives
-    it."""
+    """`tokenAttributes` of the provider. They describe the service account tokens that the kubelet passes to it."""
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", self.name) or self.name.lower().endswith(".exe"):
@@ -57,7 +57,7 @@ class CredentialProvider:
         return f"{self.name}.exe"
 
     def entry(self) -> dict[str, t.Any]:
-        """Return the provider's entry in the configuration."""
+        """Return the provider's entry in the CredentialProviderConfig."""
         env = [{"name": name, "value": value} for name, value in sorted(self.environment.items())]
         return {
             "name": self.name,
@@ -74,7 +74,7 @@ def configuration(providers: t.Iterable[CredentialProvider]) -> dict[str, t.Any]
     """Return the CredentialProviderConfig.
 
     Args:
-        providers: the providers; if several providers match an image, the kubelet combines their credentials.
+        providers: the providers. If several providers match an image, the kubelet combines their credentials.
     """
     return {
         "apiVersion": "kubelet.config.k8s.io/v1",

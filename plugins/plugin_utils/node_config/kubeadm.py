@@ -15,8 +15,8 @@ DISCOVERY = f"{node_paths.PROGRAM_DATA}\\discovery.conf"
 """A kubeconfig from which kubeadm reads the address of the cluster. If the ConfigMap cluster-info is not public, the
 kubeconfig contains the bootstrap token."""
 _DISCOVERY_PATH = "/ProgramData/winkube/discovery.conf"
-"""The path of DISCOVERY without the drive, because kubeadm would mistake `C:` for the scheme of a URL and reject it
-(cmd/kubeadm/app/apis/kubeadm/validation, ValidateDiscoveryKubeConfigPath)."""
+"""The path of DISCOVERY without the drive, because kubeadm would mistake `C:` for the scheme of a URL and reject it.
+Source: cmd/kubeadm/app/apis/kubeadm/validation, ValidateDiscoveryKubeConfigPath."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Taint:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Join:
-    """The settings of a join."""
+    """The settings with which kubeadm joins a machine to a cluster."""
 
     api_server: str
     """The control plane endpoint as `host:port`."""
@@ -38,8 +38,8 @@ class Join:
     ca_cert_hashes: tuple[str, ...]
     """Hashes of the public keys of the cluster's CAs, as `sha256:…`."""
     discovery_file: bool = False
-    """Whether kubeadm finds the cluster with the file DISCOVERY instead of the ConfigMap cluster-info at `api_server`.
-    kubeadm then continues with the endpoint in that file or ConfigMap (cmd/kubeadm/app/discovery)."""
+    """Whether kubeadm reads the cluster's endpoint from the file DISCOVERY. Otherwise, it reads the endpoint from the
+    ConfigMap cluster-info, which it gets from `api_server`. Source: cmd/kubeadm/app/discovery."""
     node_name: str = ""
     """Name of the node; empty: the machine's host name."""
     cri_socket: str = node_paths.CONTAINERD_PIPE
@@ -47,13 +47,14 @@ class Join:
     taints: tuple[t.Mapping[str, str], ...] = ()
     ignore_preflight_errors: tuple[str, ...] = ()
     timeouts: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """kubeadm's timeouts by their names in v1beta4. v1beta3 has only `discovery`."""
+    """kubeadm's timeouts by their names in v1beta4. For v1beta3, only `discovery` is used."""
 
 
 def join_configuration(kubernetes_version: str, join: Join) -> str:
     """Return the JoinConfiguration as YAML, v1beta3 or v1beta4 depending on kubeadm's version.
 
-    v1beta4 has a list of extra arguments and several timeouts; v1beta3 has a map and one timeout.
+    In v1beta4, extra arguments are a list, and there are several timeouts. In v1beta3, extra arguments are a map, and
+    there is only one timeout.
 
     Raises:
         ValueError: the version is malformed.
@@ -87,11 +88,11 @@ def join_configuration(kubernetes_version: str, join: Join) -> str:
 
 
 def reset_configuration(kubernetes_version: str, cri_socket: str) -> str:
-    """Return the ResetConfiguration as YAML; empty for versions whose kubeadm gets flags instead (up to 1.30).
+    """Return the ResetConfiguration as YAML, or an empty string for kubeadm up to 1.30, which needs flags instead.
 
     Args:
         kubernetes_version: version of kubeadm.
-        cri_socket: the runtime's endpoint. Without it, kubeadm fails if it finds several runtimes.
+        cri_socket: endpoint of the container runtime. Without it, kubeadm fails if it finds several runtimes.
 
     Raises:
         ValueError: the version is malformed.
@@ -113,7 +114,7 @@ def reset_flags(cri_socket: str) -> tuple[str, ...]:
     """Return the flags of `kubeadm reset` that have the same effect as `reset_configuration`.
 
     Args:
-        cri_socket: as for `reset_configuration`.
+        cri_socket: endpoint of the container runtime. Without it, kubeadm fails if it finds several runtimes.
     """
     return ("--force", "--cleanup-tmp-dir", "--cri-socket", cri_socket)
 

@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read a kubelet's client certificate and the CA that it trusts (no I/O).
+"""Parses a kubelet's client certificate, and the certificates of the CAs that the kubelet trusts (no I/O).
 
-The kubelet keeps its certificate and its private key in one file, in this order (k8s.io/client-go
-util/certificate/certificate_store.go, Update). Only the beginning of the file is read. It ends before the key, but
-contains all that is needed here. This module can therefore read certificates whose end is missing (RFC 5280, section
-4.1).
+The kubelet keeps its certificate and its private key in one file, in this order. The caller reads only the beginning of
+the file, so that the key stays on the node. Therefore, this module accepts certificates whose end is missing. Sources:
+k8s.io/client-go, util/certificate/certificate_store.go (Update); RFC 5280, section 4.1.
 """
 
 from __future__ import annotations
@@ -20,9 +19,10 @@ import typing as t
 from ..windows import node_paths
 
 CURRENT_CERTIFICATE = f"{node_paths.KUBELET_PKI}\\kubelet-client-current.pem"
-"""The kubelet's certificate and key (k8s.io/client-go util/certificate/certificate_store.go, CurrentPath)."""
+"""File with the kubelet's certificate and key. Source: k8s.io/client-go, util/certificate/certificate_store.go."""
 READ_BYTES = 500
-"""Number of bytes to read from the file. Even the shortest possible certificate of a kubelet is longer."""
+"""Number of bytes to read of the certificate file. Even the shortest possible kubelet certificate is longer, so the
+private key is not read."""
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]*)")
 _SEQUENCE, _SET, _INTEGER, _OBJECT, _UTC_TIME, _GENERALIZED_TIME, _VERSION = 0x30, 0x31, 0x02, 0x06, 0x17, 0x18, 0xA0
 _COMMON_NAME = b"\x55\x04\x03"
@@ -48,10 +48,10 @@ class ClientCertificate:
 
 
 def first_certificate(pem: bytes) -> ClientCertificate | None:
-    """Return the first certificate of a PEM file, whose end may be missing; None if there is none.
+    """Return the first certificate in a PEM file, or None if there is none that can be read.
 
     Args:
-        pem: the file, or its beginning.
+        pem: content of the file. The end of the file may be missing.
     """
     match = _PEM.search(pem)
     if match is None:
@@ -108,11 +108,11 @@ def _from_subject(der: bytes) -> tuple[bytes, bytes]:
 
 
 def _value(data: bytes, tag: int, *, whole: bool = True) -> tuple[bytes, bytes]:
-    """Return the value at the beginning of DER data, and the data after it.
+    """Return the value at the beginning of DER data, and the data after this value.
 
     Args:
-        data: the data.
-        tag: the expected type.
+        data: the DER data.
+        tag: the tag of the expected type.
         whole: whether the value must be complete.
 
     Raises:

@@ -61,7 +61,7 @@ def of_file(content: str, variable: str, version: str | None) -> Flags:
 
 
 def unknown(names: t.Iterable[str], version: str) -> list[str]:
-    """Return the flags that a kubelet does not have.
+    """Return which of the given flags a version of the kubelet does not have.
 
     Args:
         names: names of flags, without leading hyphens.

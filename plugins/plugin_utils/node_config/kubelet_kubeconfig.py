@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kubelet's kubeconfig: the API server, the trusted CA and the client certificate, but no key (no I/O)."""
+"""Parses a kubelet's kubeconfig: the API server, the trusted CAs and the client certificate, but no key (no I/O)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from . import kubelet_certificate
 from .kubelet_certificate import CURRENT_CERTIFICATE, ClientCertificate
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's parser, if PyYAML was built with it."""
+"""libyaml's parser if PyYAML was built with it, otherwise PyYAML's own, which is slower."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,11 +31,11 @@ class KubeletKubeconfig:
     """The public keys of the trusted CAs (see `kubelet_certificate.authorities`)."""
     certificate_file: str = ""
     embedded: ClientCertificate | None = None
-    """The client certificate, if it is part of the kubeconfig."""
+    """The client certificate in the kubeconfig; None if the kubeconfig does not contain one."""
 
     @classmethod
     def parse(cls, text: str) -> KubeletKubeconfig:
-        """Read a kubeconfig. If it is malformed, the fields of the result are empty."""
+        """Parse a kubeconfig. If it is malformed, the fields of the result are empty."""
         document = mapping_in(text) or {}
         cluster = _named(document, "clusters", "cluster")
         user = _named(document, "users", "user")
@@ -49,7 +49,7 @@ class KubeletKubeconfig:
 
     @property
     def uses_current_certificate(self) -> bool:
-        """Whether the client certificate is the file that the kubelet rotates. Its path may lack the drive letter."""
+        """Whether the kubeconfig names the certificate file that the kubelet rotates, even without its drive letter."""
         return self.certificate_file.replace("/", "\\").lower().endswith(CURRENT_CERTIFICATE.lower().removeprefix("c:"))
 
     @property
@@ -77,10 +77,10 @@ class KubeletKubeconfig:
 
 
 def mapping_in(text: str) -> dict[str, t.Any] | None:
-    """Return the mapping that YAML text from a node contains; None if the text is not a mapping.
+    """Parse YAML text from a node. Return the mapping that it contains, or None if it is not a valid mapping.
 
-    Text with aliases is not accepted: Kubernetes writes no aliases, and a few aliases can expand to a document that
-    fills the memory when it is printed.
+    Text with aliases is not accepted, because a few aliases can expand to a document that fills the memory when it is
+    printed. Kubernetes itself writes no aliases.
     """
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_LOADER)):
@@ -92,7 +92,7 @@ def mapping_in(text: str) -> dict[str, t.Any] | None:
 
 
 def decoded(text: object) -> bytes:
-    """Return the bytes that a base64 string encodes; empty if the string is malformed."""
+    """Return the bytes that a base64 string encodes, or empty bytes if the string is malformed."""
     try:
         return base64.b64decode(str(text or ""))
     except (binascii.Error, ValueError):
@@ -100,7 +100,7 @@ def decoded(text: object) -> bytes:
 
 
 def _named(document: t.Mapping[str, t.Any], kind: str, what: str) -> t.Mapping[str, t.Any]:
-    """Return the cluster or user of the current context; empty if the kubeconfig is malformed."""
+    """Return the cluster or user of the current context, or an empty mapping if the kubeconfig is malformed."""
     context = _entry(document, "contexts", str(document.get("current-context") or "")).get("context")
     name = context.get(what) if isinstance(context, dict) else None
     value = _entry(document, kind, str(name or "")).get(what)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reserved resources and eviction thresholds of a kubelet on Windows (data/kubelet_on_windows.yml).
+"""Checks reserved resources and eviction thresholds of a kubelet on Windows (data/kubelet_on_windows.yml).
 
-A kubelet does not start with a malformed quantity, an unknown signal, or a soft threshold without a grace period. It
-starts with signals that exist only on Linux, but never acts on them.
+A kubelet does not start with a malformed quantity, an unknown eviction signal, or a soft threshold without a grace
+period. It starts with signals that exist only on Linux, but never acts on them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..values.versions import Version
 from .configuration_fields import DURATION, Objection
 
 _QUANTITY = re.compile(r"(\d+(\.\d*)?|\.\d+)(m|[kMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?")
-"""A Kubernetes quantity that is not negative (kubernetes.io: Quantity)."""
+"""Pattern of a Kubernetes quantity that is not negative. Source: kubernetes.io (Quantity)."""
 _PERCENTAGE = re.compile(r"(100|\d{1,2})(\.\d+)?%")
 _LIMITS = ("evictionHard", "evictionSoft", "evictionMinimumReclaim")
 _RESERVED = ("kubeReserved", "systemReserved")
@@ -26,7 +26,7 @@ _RESERVED = ("kubeReserved", "systemReserved")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Signal:
-    """A signal to which the kubelet reacts on Windows."""
+    """An eviction signal, such as `memory.available`, to which the kubelet reacts on Windows."""
 
     since: str = ""
     """The first minor version of Kubernetes whose kubelet reacts to the signal; empty: every kubelet."""
@@ -50,10 +50,10 @@ def _data() -> _WindowsKubelet:
 def hard_thresholds(given: t.Mapping[str, str], version: str) -> dict[str, str]:
     """Return hard eviction thresholds together with the kubelet's defaults for the signals that are not set.
 
-    If a configuration sets any hard threshold, the kubelet disables all other hard thresholds.
+    If a configuration sets any hard threshold, the kubelet disables its defaults for all other signals.
 
     Args:
-        given: thresholds by signal; if there are none, the kubelet's own defaults apply, and the result is empty.
+        given: thresholds by signal. If there are none, the result is empty, and the kubelet's own defaults apply.
         version: version of Kubernetes.
 
     Raises:
@@ -123,7 +123,7 @@ def _reserved_objections(path: str, resource: str, value: str) -> t.Iterator[Obj
 
 
 def _texts(value: object) -> dict[str, str]:
-    """Return a mapping's entries whose values are strings; empty if the argument is not a mapping."""
+    """Return the entries of a mapping whose values are strings, or an empty dict if the argument is not a mapping."""
     entries = value.items() if isinstance(value, t.Mapping) else ()
     return {str(name): text for name, text in entries if isinstance(text, str)}
 

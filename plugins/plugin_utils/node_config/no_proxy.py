@@ -8,14 +8,14 @@ import typing as t
 
 
 def no_proxy(given: str | t.Iterable[str], *more: str | t.Iterable[str] | None) -> str:
-    """Return the user's exceptions and the cluster's addresses, in order and without duplicates.
+    """Return the value of NO_PROXY: the user's entries and further ones, in order and without duplicates.
 
     Args:
         given: the user's `no_proxy`: a comma-separated string or a list.
         more: further entries (CIDRs, addresses, host names, domains). Each argument is a string, a list or None.
 
     Returns:
-        Comma-separated entries.
+        The entries, separated by commas.
     """
     entries: list[str] = []
     for part in (given, *more):

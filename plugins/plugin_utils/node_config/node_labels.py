@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Labels, annotations and taints of a node, and which labels its kubelet may set (data/kubelet_labels.yml)."""
+"""Checks labels, annotations and taints of nodes, and which labels a kubelet may set (data/kubelet_labels.yml)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_allowed_to_kubelets(key: str) -> bool:
 
 
 def is_reserved(key: str) -> bool:
-    """Return whether the kubelet or this collection sets a label itself, in which case users cannot choose its value.
+    """Return whether the kubelet or this collection sets a label, so that users cannot choose its value.
 
     Args:
         key: key of the label.
@@ -54,7 +54,9 @@ def is_reserved(key: str) -> bool:
 
 
 def is_key(text: str) -> bool:
-    """Return whether a string is a valid key of a label, annotation or taint (kubernetes.io: Labels and Selectors).
+    """Return whether a string is a valid key of a label, annotation or taint.
+
+    Source: kubernetes.io (Labels and Selectors).
 
     Args:
         text: the string.

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Registry settings of nssm.exe, which runs other programs as services.
 
-cri-dockerd.exe and flanneld.exe cannot run as Windows services by themselves (Mirantis/cri-dockerd main.go and
-cmd/server.go; flannel-io/flannel main.go). Microsoft's guide uses nssm for flanneld (learn.microsoft.com: Kubernetes
-components as Windows services). nssm reads its settings from the service's registry key (nssm's README.txt and
-nssm.cc/usage), so this collection can set and compare them without running nssm.
+cri-dockerd.exe and flanneld.exe cannot run as Windows services by themselves, and Microsoft's guide uses nssm for
+flanneld. nssm reads its settings from the service's registry key, so this collection can set and compare them without
+running nssm. Sources: Mirantis/cri-dockerd, main.go and cmd/server.go; flannel-io/flannel, main.go; learn.microsoft.com
+(Kubernetes components as Windows services); nssm's README.txt; nssm.cc/usage.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def parameters(
         restart: whether a change restarts the service. If false, the Service resource must restart it.
 
     Raises:
-        ResourceError: as for `arguments_line`.
+        ResourceError: an argument contains a character that nssm would expand.
     """
     folder = application.rpartition("\\")[0]
     values: dict[str, tuple[str, t.Any]] = {

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""containerd's, Docker's and BuildKit's files for registries: mirrors, certificate authorities, credentials.
+"""The files in which containerd, Docker and BuildKit expect mirrors, CA certificates and credentials of registries.
 
 Sources: containerd docs/hosts.md (hosts.toml; on Windows, the folder for HOST:5000 is HOST_5000_);
 moby registry/config_windows.go (certs.d in ProgramData; folder names omit the colon);
@@ -43,7 +43,7 @@ Files = list[dict[str, t.Any]]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegistryServer:
-    """The server of a registry, or of one of its mirrors."""
+    """The server of a registry, or one of the registry's mirrors."""
 
     url: str
     ca: tuple[str, ...] = ()
@@ -69,10 +69,10 @@ class RegistryConfig:
 
 
 def read(given: t.Mapping[str, t.Any]) -> list[RegistryConfig]:
-    """Read and check the user's registries.
+    """Validate the registry settings that the user has written, and convert them.
 
     Args:
-        given: as in `registry_settings.settings`.
+        given: the settings of each registry, by host.
 
     Raises:
         ResourceError: an entry is invalid.
@@ -81,10 +81,10 @@ def read(given: t.Mapping[str, t.Any]) -> list[RegistryConfig]:
 
 
 def hosts_toml(registry: RegistryConfig) -> str:
-    """Return containerd's hosts.toml for a registry.
+    """Return the content of containerd's hosts.toml for a registry.
 
     Raises:
-        ResourceError: a value cannot be written.
+        ResourceError: a value contains a quote or a control character.
     """
     try:
         return toml.render(
@@ -104,7 +104,7 @@ def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Fil
     """Return the resources for the files in containerd's `config_path`.
 
     Raises:
-        ResourceError: as for `hosts_toml`.
+        ResourceError: a value contains a quote or a control character.
     """
     files: Files = []
     for registry in registries:
@@ -118,7 +118,7 @@ def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Fil
 
 
 def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_CONFIG) -> Files:
-    """Return the resources for the files with dockerd's CA certificates and docker.exe's credentials.
+    """Return the resources for dockerd's files with CA certificates, and for docker.exe's file with credentials.
 
     Raises:
         ResourceError: Docker does not support a setting.
@@ -156,15 +156,15 @@ def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKE
 def buildkit_files(registries: t.Sequence[RegistryConfig], folder: str, config_dir: str = DOCKER_CONFIG) -> Files:
     """Return the resources for buildkitd.toml and for the file with buildctl.exe's credentials.
 
-    BuildKit does not read containerd's hosts.toml files (moby/buildkit docs/buildkitd.toml.md).
+    BuildKit does not read containerd's hosts.toml files. Source: moby/buildkit, docs/buildkitd.toml.md.
 
     Args:
         registries: the registries.
         folder: containerd's `config_path`.
-        config_dir: folder of Docker's config.json, which buildctl reads (DOCKER_CONFIG).
+        config_dir: folder of Docker's config.json, from which buildctl reads credentials.
 
     Raises:
-        ResourceError: a value cannot be written.
+        ResourceError: a value contains a quote or a control character.
     """
     try:
         text = toml.render("buildkitd.toml.j2", registries=_buildkit_registries(registries, folder))
@@ -213,7 +213,7 @@ def unlisted(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
 
 
 def unlisted_for_docker(registries: t.Sequence[RegistryConfig]) -> Files:
-    """Return the resource that removes Docker's folders for registries that no longer have a `ca` in the list.
+    """Return the resource that removes Docker's certificate folders of registries for which no `ca` is set any more.
 
     Docker trusts a registry's CA as long as the CA's certificate file exists.
     """
@@ -233,7 +233,7 @@ def forgotten(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKER_C
 
 
 def _logins(registries: t.Sequence[RegistryConfig], config_dir: str) -> Files:
-    """Return the resource for Docker's config.json, if any registry has credentials."""
+    """Return the resource for Docker's config.json, or an empty list if no registry has credentials."""
     logins = _auths(registries)
     if not logins:
         return []
@@ -253,7 +253,7 @@ def _auths(registries: t.Sequence[RegistryConfig]) -> dict[str, dict[str, str]]:
 
 
 def docker_settings(registries: t.Sequence[RegistryConfig]) -> dict[str, list[str]]:
-    """Return daemon.json's keys for registries, `registry-mirrors` and `insecure-registries`, unless they are empty."""
+    """Return the keys `registry-mirrors` and `insecure-registries` of Docker's daemon.json, without empty ones."""
     mirrors = [mirror.url for registry in registries for mirror in registry.mirrors if registry.host == "docker.io"]
     insecure = [
         registry.host

@@ -45,10 +45,10 @@ class RegistrySettings(ServerSettings):
 
 
 def settings(given: t.Mapping[str, t.Any]) -> dict[str, RegistrySettings]:
-    """Return the registries' settings by host.
+    """Validate the settings of registries, and return them by host.
 
     Args:
-        given: the settings of each registry, by host: a RegistrySettings, or a mapping with its fields.
+        given: the settings of each registry by host. Each value is a RegistrySettings or a mapping with its fields.
 
     Raises:
         ResourceError: a host or its settings are invalid.

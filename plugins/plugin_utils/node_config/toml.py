@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Render TOML files from the templates in `data`."""
+"""Renders TOML files from the templates in the folder `data`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def literal(value: str) -> str:
     """Return a TOML literal string.
 
     Raises:
-        ValueError: the value contains a single quote or a control character, which a literal string cannot contain
-            (toml.io, v1.0.0: String).
+        ValueError: the value contains a single quote or a control character, which a literal string cannot contain.
+            Source: toml.io, v1.0.0 (String).
     """
     if _NOT_LITERAL.search(value):
         raise ValueError(f"TOML string: expected no single quote or control character, got {value!r}")
@@ -31,7 +31,7 @@ def literals(values: t.Iterable[str]) -> str:
     """Return a TOML array of literal strings.
 
     Raises:
-        ValueError: as in `literal`.
+        ValueError: a value contains a single quote or a control character.
     """
     return f"[{', '.join(map(literal, values))}]"
 
@@ -44,7 +44,7 @@ def render(template: str, **values: t.Any) -> str:
         values: variables of the template.
 
     Raises:
-        ValueError: a value cannot be written as a literal string.
+        ValueError: a value contains a single quote or a control character, so it cannot be a literal string.
     """
     return _compiled(template).render(**values)
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The sources of artifacts: `bundle_sites` and the variables `artifact_*`, which all roles share, as one value."""
+"""Combines the variables that define where all roles get artifacts (`bundle_sites` and `artifact_*`) into one value."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ VARIABLES: t.Mapping[str, tuple[str, t.Any]] = {
     "verify": ("artifact_verify", "warn"),
     "allowed_signers": ("artifact_allowed_signers", []),
 }
-"""The settings that each come from a single variable, with the variable's name and default."""
+"""For each setting that comes from a single variable: the variable's name and default."""
 SITES = ("bundle_sites", "artifact_sites")
-"""Variables that list additional sources. The sources of a bundle come first."""
+"""Variables that list sites from which artifacts are downloaded. The sites of a bundle come first."""
 UPSTREAM = "artifact_upstream"
-"""Variable that decides whether the publishers' own servers are used after the sites. By default, they are used only if
-there is no bundle. If there are no sites, they are always used."""
+"""Variable that decides whether the publishers' own servers are used if no site in `SITES` has an artifact. By default,
+they are used only if there is no bundle. If no sites are listed, they are always used."""
 NAMES = (*SITES, UPSTREAM, *(name for name, dummy in VARIABLES.values()))
 """All variables that this module reads."""
 

@@ -3,9 +3,9 @@
 """The programs and registry entries of plugins for Container Credential Guard (CCG).
 
 A machine that is not a member of a domain needs such a plugin for gMSAs: the plugin returns the credentials with which
-CCG retrieves the gMSA's password (Win32 reference, ICcgDomainAuthCredentials). COM activates the plugin in a separate
-process, so its AppID has a DllSurrogate (Win32 reference, "Registering the DLL Server for Surrogate Activation";
-microsoft/Azure-Key-Vault-Plugin-gMSA, src/CCGAKVPlugin/InstallPlugin.ps1).
+CCG retrieves the gMSA's password. COM activates the plugin in a separate process, so its AppID has a DllSurrogate.
+Sources: Win32 reference (ICcgDomainAuthCredentials, "Registering the DLL Server for Surrogate Activation");
+microsoft/Azure-Key-Vault-Plugin-gMSA, src/CCGAKVPlugin/InstallPlugin.ps1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .downloads import Downloads, ResourceMapping, unpacked_file
 FOLDER = "C:\\Program Files\\ccg-plugins"
 _CLASSES = "HKLM:\\SOFTWARE\\Classes"
 _ALLOWED = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses"
-"""Registry key of the only classes that CCG activates (Win32 reference, GetPasswordCredentials)."""
+"""Registry key that lists the COM classes that CCG may activate. Source: Win32 reference, GetPasswordCredentials."""
 _ADMINISTRATORS = struct.pack("<BB6sII", 1, 2, b"\0\0\0\0\0\5", 32, 544)
 _CALLERS = tuple(struct.pack("<BB6sI", 1, 1, b"\0\0\0\0\0\5", identity) for identity in (18, 6))
 """Binary SIDs of the accounts that may call a plugin: SYSTEM and SERVICE."""

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The configuration files of cloudbase-init, for its service and for its run during Windows Setup.
 
-The files have the format of oslo.config: cloudbase/cloudbase-init 1.1.8 cloudbaseinit/conf.
+The files have the format of oslo.config. Source: cloudbase/cloudbase-init 1.1.8, cloudbaseinit/conf.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ..specification.data_files import load_data
 from ..values.errors import ResourceError
 
 DEFAULT = "DEFAULT"
-"""The section for options that the user assigns to no section."""
+"""The section for options for which the user names no section."""
 CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
 PURPOSE = "It selects where cloudbase-init gets its metadata from."
-"""What the platform is for, for messages."""
+"""A sentence for messages that tells what `cloudbase_init_platform` does."""
 OPTION = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Platform:
-    """A platform's metadata services and plugins, as names of cloudbase-init's classes, and the platform's settings."""
+    """Settings for a cloud platform. Metadata services and plugins are names of cloudbase-init's Python classes."""
 
     services: tuple[str, ...]
     unattend_services: tuple[str, ...]
@@ -57,13 +57,13 @@ def facts() -> CloudbaseInitFacts:
 
 
 def of_service(variables: ConfigurationVariables) -> str:
-    """Return cloudbase-init.conf, which the service reads.
+    """Return the content of cloudbase-init.conf, which the service reads.
 
     Args:
         variables: the role's variables.
 
     Raises:
-        ResourceError: the variables name neither a platform nor all metadata services.
+        ResourceError: no platform is set, and at least one of the lists of metadata services is empty.
     """
     known, platform = facts(), _platform(variables)
     options = {
@@ -81,7 +81,7 @@ def of_service(variables: ConfigurationVariables) -> str:
 
 
 def of_setup(variables: ConfigurationVariables) -> str:
-    """Return cloudbase-init-unattend.conf, for the run of cloudbase-init during Windows Setup.
+    """Return the content of cloudbase-init-unattend.conf, for the run of cloudbase-init during Windows Setup.
 
     cloudbase-init's own answer file for Windows Setup starts this run (lifecycle/sysprep.py).
 
@@ -89,7 +89,7 @@ def of_setup(variables: ConfigurationVariables) -> str:
         variables: the role's variables.
 
     Raises:
-        ResourceError: the variables name neither a platform nor all metadata services.
+        ResourceError: no platform is set, and at least one of the lists of metadata services is empty.
     """
     known, platform = facts(), _platform(variables)
     options = {
@@ -115,7 +115,7 @@ def lacks_services(platform: object, services: object, unattend_services: object
 
 
 def expected_platform() -> str:
-    """Return which platforms are expected, for messages."""
+    """Return the part of a message that lists the supported platforms."""
     return f"expected one of {', '.join(facts().platforms)}"
 
 

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of the cloudbase_init role: the program, its configuration, and what starts it at the first boot.
+"""The resources of the cloudbase_init role: the program, its configuration, and the script that starts its service.
 
 The service stays disabled while the image is built. The sysprep role then sets the service's start mode to MODE. At its
-end, Windows Setup runs SetupComplete.cmd, which starts the service: learn.microsoft.com/windows-hardware/manufacture/
-desktop/add-a-custom-script-to-windows-setup. The publisher's SetSetupComplete.cmd does the same.
+end, Windows Setup runs SetupComplete.cmd, which starts the service. The publisher's SetSetupComplete.cmd does the same.
+Source: learn.microsoft.com/windows-hardware/manufacture/desktop/add-a-custom-script-to-windows-setup.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CloudbaseInitSettings(ConfigurationVariables):
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> CloudbaseInitSettings:
-        """Read the role's variables.
+        """Return the settings from the role's variables.
 
         Args:
             variables: the host's variables.
@@ -59,14 +59,14 @@ class CloudbaseInitSettings(ConfigurationVariables):
 
 
 def of_host(variables: Variables) -> list[ResourceMapping]:
-    """Return a host's resources; empty if its image has no cloudbase-init or if no image is built."""
+    """Return a host's resources, or an empty list if the role is not enabled or if no image is built."""
     if not (variables.optional(BUILDS_IMAGE, False) and variables.value(f"{ROLE}_enabled")):
         return []
     return resources(variables.read(CloudbaseInitSettings, ROLE))
 
 
 def resources(settings: CloudbaseInitSettings) -> list[ResourceMapping]:
-    """Return the resources, in the order in which they are applied.
+    """Return the resources of the role, in the order in which they are applied.
 
     Args:
         settings: the role's variables.
@@ -108,13 +108,13 @@ def plugin_file() -> ResourceMapping:
 
 
 def _url(settings: CloudbaseInitSettings) -> str:
-    """Return the user's URL, with `{version}` replaced by the version (1.2.3) and `{underscores}` by, say, 1_2_3."""
+    """Return the user's URL, in which `{version}` becomes, for example, 1.2.3, and `{underscores}` becomes 1_2_3."""
     version = settings.version
     return settings.url.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
 
 
 def _mode(service: str) -> ResourceMapping:
-    """Return the registry value that tells the sysprep role which start mode to give the service."""
+    """Return the resource for the registry value that tells the sysprep role the start mode of the service."""
     return {
         "type": "Registry",
         "key": managed_marks.KEY,

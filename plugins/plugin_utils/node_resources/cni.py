@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of the cni role: a node's pod network, its record, and the removal of a former network."""
+"""The resources of the cni role: they install a node's pod network, record it, and remove a former network."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
 
 
 def _cluster_dns(variables: Variables) -> tuple[str, ...]:
-    """Return the addresses of the cluster's DNS that Windows pods use; empty if unknown."""
+    """Return the addresses of the cluster's DNS that Windows pods use, or an empty tuple if they are unknown."""
     if replaced := variables.optional("kubernetes_node_cluster_dns", ()):
         return tuple(replaced)
     configured = variables.part("winkube_cluster", "cluster_dns", default=())
@@ -74,10 +74,10 @@ def _cluster_dns(variables: Variables) -> tuple[str, ...]:
 
 
 def linux_facts(known: KnownNetwork, variables: Variables) -> t.Mapping[str, t.Any]:
-    """Return how a network is installed on the cluster's Linux nodes; empty if unknown.
+    """Return facts about a pod network on the cluster's Linux nodes, or an empty mapping if there are none.
 
     Args:
-        known: the network.
+        known: the pod network.
         variables: the host's variables.
     """
     facts = variables.part("winkube_cluster", known.linux, default={}) if known.linux else {}
@@ -85,7 +85,7 @@ def linux_facts(known: KnownNetwork, variables: Variables) -> t.Mapping[str, t.A
 
 
 def _kubernetes(variables: Variables) -> str:
-    """Return the version of Kubernetes on the node; empty if unknown."""
+    """Return the version of Kubernetes on the node, or an empty string if it is unknown."""
     version = str(variables.optional("kubernetes_node_version"))
     try:
         return str(Version.parse(version))
@@ -94,7 +94,7 @@ def _kubernetes(variables: Variables) -> str:
 
 
 def folders(variables: Variables) -> dict[str, str]:
-    """Return the folders of the network's programs, by the variable's name without the prefix `cni_`.
+    """Return the folders of the pod network's programs, by the names of their variables without the prefix `cni_`.
 
     Args:
         variables: the host's variables.
@@ -104,10 +104,10 @@ def folders(variables: Variables) -> dict[str, str]:
 
 
 def cluster_settings(variables: Variables) -> ClusterSettings:
-    """Return the settings from which the network's objects in the cluster are built.
+    """Return the settings from which the pod network's objects in the cluster are built.
 
     Args:
-        variables: the host's variables. Those of the host that applies the objects are used for all hosts.
+        variables: the variables of the host that applies the objects, which are for all hosts.
     """
     image_variables = (
         *("flannel_image", "kube_proxy_image", "host_process_image"),
@@ -131,7 +131,7 @@ def cluster_settings(variables: Variables) -> ClusterSettings:
 
 
 def network_images(variables: Variables) -> list[str | ResourceMapping]:
-    """Return the network's container images, in the form of the image_cache role's lists; empty if they are unknown.
+    """Return the pod network's container images in the form of the image_cache role's lists, or an empty list.
 
     Args:
         variables: the host's variables.
@@ -142,7 +142,7 @@ def network_images(variables: Variables) -> list[str | ResourceMapping]:
 
 
 def image_archive(variables: Variables) -> ResourceMapping | None:
-    """Return the artifact with the network's container images; None if the user sets no URL, or no image is needed.
+    """Return the artifact with the pod network's images, or None if no image is needed or the user sets no URL.
 
     Args:
         variables: the host's variables.
@@ -162,17 +162,17 @@ def image_archive(variables: Variables) -> ResourceMapping | None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CniSettings(CniProgramVariables):
-    """The settings from which the resources of a node's network are built: variables `cni_*`, and derived values."""
+    """The settings of a node's pod network: the variables `cni_*`, and values that are derived from variables."""
 
     network: PodNetwork
     block_wireserver: t.Literal["auto", "always", "never"]
     downloads: Downloads
     image_archive: ResourceMapping | None = None
-    """The artifact with the network's container images; None if they come from a registry."""
+    """The artifact with the pod network's container images; None if they come from a registry."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> CniSettings:
-        """Read the role's variables.
+        """Return the settings from the role's variables.
 
         Args:
             variables: the host's variables.
@@ -192,7 +192,7 @@ class CniSettings(CniProgramVariables):
 
 
 def resources(settings: CniSettings) -> list[ResourceMapping]:
-    """Return the resources that a node's network needs before the node joins.
+    """Return the resources that a node's pod network needs before the node joins the cluster.
 
     Args:
         settings: the role's variables.
@@ -216,7 +216,7 @@ def resources(settings: CniSettings) -> list[ResourceMapping]:
 
 
 def _features(mode: Mode) -> list[ResourceMapping]:
-    """Return the Windows features of a mode, with one reboot after the last feature, and the mode's router."""
+    """Return resources for a mode's Windows features and its router. The last feature always causes a reboot."""
     features: list[ResourceMapping] = [{"type": "WindowsFeature", "name": name} for name in mode.features]
     if features:
         features[-1] = {**features[-1], "reboot": "always"}
@@ -224,7 +224,7 @@ def _features(mode: Mode) -> list[ResourceMapping]:
 
 
 def noted(network: PodNetwork) -> ResourceMapping:
-    """Return the resource that records a node's network.
+    """Return the resource that records on a node which pod network it has.
 
     Args:
         network: the pod network.
@@ -236,18 +236,17 @@ def noted(network: PodNetwork) -> ResourceMapping:
 
 
 def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
-    """Return the resources that remove a former network and its router from a node; see `remains`.
+    """Return the resources that remove a node's former pod network and its router (see `remains`).
 
     The executables that the former network's pods run are kept: Windows cannot delete an executable while it runs, and
-    a pod may take a long time to terminate.
-    Services are not restarted: a restart of HNS would remove all endpoints of pods. It would also remove a new network
-    that does not persist, for example flannel's overlay (flannel-io/flannel pkg/backend/vxlan/device_windows.go,
-    EnableNonPersistent).
+    a pod may take a long time to terminate. Services are not restarted: a restart of HNS would remove all endpoints of
+    pods. It would also remove a new network that does not persist, such as flannel's overlay. Source:
+    flannel-io/flannel, pkg/backend/vxlan/device_windows.go (EnableNonPersistent).
 
     Args:
-        former: the former network.
-        mode: the former network's mode; empty if unknown.
-        network: the pod network.
+        former: the former pod network.
+        mode: the mode of the former pod network; empty if unknown.
+        network: the new pod network.
         variables: the host's variables.
     """
     router = _former_router(former.modes.get(mode), network, variables)
@@ -257,8 +256,8 @@ def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variabl
 def remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
     """Return the resources that remove a network's CNI plugins, firewall rules and registry entries from a node.
 
-    Everything that the preparation of the node for `network` installs is kept. If both are the same network, only what
-    its pods installed is removed.
+    Everything that preparing the node for `network` installs is kept. If `former` is the same network, only what the
+    network's pods installed is removed.
 
     Args:
         former: the network to remove.
@@ -289,7 +288,7 @@ def remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> 
 
 
 def _former_router(mode: Mode | None, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
-    """Return the resource that removes the router of a former mode, with the features that only this router needs."""
+    """Return the resource that removes the former mode's router and its Windows features, or an empty list."""
     if mode is None or not mode.routing or network.mode.routing:
         return []
     kept = {str(name).lower() for name in variables.optional("windows_features_names", ())}
@@ -298,7 +297,7 @@ def _former_router(mode: Mode | None, network: PodNetwork, variables: Variables)
 
 
 def described(network: PodNetwork) -> dict[str, t.Any]:
-    """Return what tasks need to know about a network.
+    """Return the properties of a pod network that tasks of roles use.
 
     Args:
         network: the pod network.
@@ -321,7 +320,7 @@ def described(network: PodNetwork) -> dict[str, t.Any]:
 
 
 def _folders(settings: CniSettings) -> list[ResourceMapping]:
-    """Return the folders of programs and of network state; access is restricted before files are written there."""
+    """Return resources that restrict access to the folders of the pod network's programs and state."""
     network = settings.network
     programs = [getattr(settings, program.destination) for program in network.known.programs.values()]
     state = [*network.files.folders, *(network.files.service_folders if network.runs_as_services else ())]
@@ -332,7 +331,7 @@ def _folders(settings: CniSettings) -> list[ResourceMapping]:
 
 
 def _registry(network: PodNetwork) -> list[ResourceMapping]:
-    """Return the registry values of the network. A change restarts the services that the network's data file names."""
+    """Return resources for the pod network's registry values, with the services that a changed value restarts."""
     return [
         {
             "type": "Registry",
@@ -346,10 +345,10 @@ def _registry(network: PodNetwork) -> list[ResourceMapping]:
 
 
 def _host_firewall(settings: CniSettings) -> list[ResourceMapping]:
-    """Return the rule that denies host programs access to Azure's WireServer, except for SYSTEM and cloudbase-init.
+    """Return the firewall rule that denies programs on the host access to Azure's WireServer.
 
-    The access lists of pods do not apply to HostProcess containers. Azure's agents run as SYSTEM. Without these
-    exceptions, machines do not come online (kubernetes-sigs/image-builder#719).
+    It also covers HostProcess containers, to which the ACLs of pods do not apply. SYSTEM (Azure's agents) and
+    cloudbase-init are exempt, because otherwise machines do not come online (kubernetes-sigs/image-builder#719).
     """
     if not settings.network.is_managed:
         return []
@@ -374,7 +373,7 @@ def _host_firewall(settings: CniSettings) -> list[ResourceMapping]:
 
 
 def _unpacks(settings: CniSettings, kind: str, program: Program) -> tuple[ResourceMapping, ResourceMapping]:
-    """Return the artifact of a network's programs, and the Archive resource that unpacks it."""
+    """Return the artifact that contains programs of the pod network, and the Archive resource that unpacks it."""
     version, url, sha256 = (
         str(getattr(settings, f"{program.variables}_{what}")) for what in ("version", "url", "sha256")
     )

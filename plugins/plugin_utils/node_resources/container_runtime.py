@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of the container_runtime role: what the selected runtime needs, and what both runtimes need."""
+"""The resources of the container_runtime role: those of the selected runtime, and those that both runtimes share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROLE = "container_runtime"
 
 
 def of_host(variables: Variables) -> list[ResourceMapping]:
-    """Return the resources for the host's runtime, which the host's variables select.
+    """Return the resources for the container runtime that the host's variables select.
 
     Args:
         variables: the host's variables.

@@ -25,13 +25,13 @@ class ContainerdSettings(ContainerdVariables):
 
     downloads: Downloads
     network_services: tuple[str, ...] = ()
-    """The pod network's services, which depend on the kubelet, in the order in which they stop."""
+    """Services of the pod network, which depend on the kubelet, in the order in which to stop them."""
     unsupported_versions: bool = False
-    """Whether to accept an unsupported version, because users allow it or have set a URL for containerd."""
+    """Whether to accept an unsupported version, because the user allows it or has set a URL for containerd."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ContainerdSettings:
-        """Read the role's variables.
+        """Return the settings from the role's variables.
 
         Args:
             variables: the host's variables.
@@ -47,12 +47,15 @@ class ContainerdSettings(ContainerdVariables):
 
     @property
     def log_folders(self) -> list[str]:
-        """Folder of the log file. containerd does not create this folder, and does not start if it is missing."""
+        """The folder of the log file as a list, which is empty if there is no log file.
+
+        containerd does not create the folder, and does not start if the folder is missing.
+        """
         return [ntpath.dirname(self.log_file)] if self.log_file else []
 
     @property
     def registry_config_dir(self) -> str:
-        """Folder that contains a subfolder for each registry."""
+        """Folder with containerd's registry settings. It contains a subfolder for each registry."""
         return f"{self.install_dir}\\certs.d"
 
 
@@ -150,7 +153,9 @@ def unpacked_crictl(artifact: ResourceMapping, install_dir: str) -> ResourceMapp
 
 
 def environment(programs: str, install_dir: str, pipe: str) -> list[ResourceMapping]:
-    """Return the environment variables that let users run the runtime's programs by name and crictl find the runtime.
+    """Return the environment variables for the runtime's programs.
+
+    With PATH, users can run the programs by name. With CONTAINER_RUNTIME_ENDPOINT, crictl finds the runtime.
 
     Args:
         programs: folder of the runtime's own programs.

@@ -27,7 +27,7 @@ _EVENT_SOURCE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\EventLog\\Applicati
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Engine:
-    """A build of Docker's engine, and where it is downloaded from."""
+    """A build of Docker's engine: its publisher, version and download."""
 
     kind: str
     """`moby` for Docker's own build, `docker` for Mirantis' build."""
@@ -37,7 +37,7 @@ class Engine:
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> Engine:
-        """Read the variables of the build that `container_runtime` selects.
+        """Return the build that the variable `container_runtime` selects.
 
         Args:
             variables: the host's variables.
@@ -112,8 +112,8 @@ def resources(settings: DockerSettings) -> list[ResourceMapping]:
 def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
     """Return the content of daemon.json.
 
-    Sources: docs.docker.com, dockerd, "Daemon configuration file" (on Windows) and "Daemon proxy configuration" (23.0
-    and later).
+    Source: docs.docker.com, dockerd ("Daemon configuration file" on Windows; "Daemon proxy configuration" for 23.0 and
+    later).
 
     Args:
         settings: the role's variables.
@@ -139,8 +139,8 @@ def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
 def cri_dockerd_arguments(settings: DockerSettings) -> list[str]:
     """Return the arguments of cri-dockerd.
 
-    The CNI folders are passed as arguments, because cri-dockerd's defaults differ from the collection's folders
-    (Mirantis/cri-dockerd cmd/cri/options/options.go).
+    The CNI folders are passed as arguments, because cri-dockerd's defaults differ from the collection's folders.
+    Source: Mirantis/cri-dockerd, cmd/cri/options/options.go.
 
     Args:
         settings: the role's variables.
@@ -214,9 +214,9 @@ def _programs(settings: DockerSettings) -> list[ResourceMapping]:
 
 
 def _docker_service(settings: DockerSettings) -> list[ResourceMapping]:
-    """Return the service and event source that `dockerd --register-service` creates.
+    """Return resources for the service and the event source that `dockerd --register-service` would create.
 
-    Source: moby cmd/dockerd/service_windows.go.
+    Source: moby/moby, cmd/dockerd/service_windows.go.
     """
     program = f"{settings.docker_dir}\\dockerd.exe"
     source = {"type": "Registry", "key": _EVENT_SOURCE}
@@ -239,10 +239,11 @@ def _docker_service(settings: DockerSettings) -> list[ResourceMapping]:
 
 
 def _credential_specs(settings: DockerSettings) -> list[ResourceMapping]:
-    """Return the files that `docker run --security-opt credentialspec=file://NAME.json` reads.
+    """Return resources for the files that `docker run --security-opt credentialspec=file://NAME.json` reads.
 
-    Docker reads them from the CredentialSpecs folder in its data folder (moby/moby, daemon/oci_windows.go,
-    credentialSpecFileLocation). The kubelet passes the content of a pod's credential spec to the runtime instead.
+    Docker reads the files from the folder CredentialSpecs in its data folder. Pods do not need them, because the
+    kubelet passes the content of a pod's credential spec to the runtime. Source: moby/moby, daemon/oci_windows.go
+    (credentialSpecFileLocation).
     """
     folder = f"{settings.docker_data_dir}\\CredentialSpecs"
     if not settings.docker_credential_specs:

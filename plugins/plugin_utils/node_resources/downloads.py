@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Downloads of roles: sources of artifacts, proxies, and unpacked archives."""
+"""The download settings of a role (sources of artifacts, proxy), and the resources for artifacts and archives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Proxy(ServiceProxyVariables):
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> Proxy:
-        """Read a role's variables.
+        """Return the proxy from the variables of a role that also configures the proxy of services.
 
         Args:
             variables: the host's variables.
@@ -38,7 +38,7 @@ class Proxy(ServiceProxyVariables):
 
     @classmethod
     def for_downloads(cls, variables: Variables, prefix: str) -> Proxy:
-        """Read the variables PREFIX_proxy and PREFIX_no_proxy of a role that needs a proxy only for downloads.
+        """Return the proxy from PREFIX_proxy and PREFIX_no_proxy, for a role that needs a proxy only for downloads.
 
         Args:
             variables: the host's variables.
@@ -51,7 +51,7 @@ class Proxy(ServiceProxyVariables):
         return cls(http_proxy="", https_proxy=url)._with_exceptions(variables, prefix)
 
     def _with_exceptions(self, variables: Variables, prefix: str) -> Proxy:
-        """Return the proxy with its exceptions. They are read only if a proxy is set, because reading takes time."""
+        """Return this proxy with `no_proxy`, which is read only if a proxy is set, because reading takes time."""
         if not self.is_set:
             return self
         exceptions = variables.value(f"{prefix}_no_proxy")
@@ -70,7 +70,7 @@ class Proxy(ServiceProxyVariables):
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables from which Go programs read their proxy."""
+        """The environment variables from which Go programs read their proxy; empty if there is no proxy."""
         if not self.is_set:
             return {}
         return {"HTTP_PROXY": self.http_proxy, "HTTPS_PROXY": self.https_proxy, "NO_PROXY": self.no_proxy}
@@ -78,20 +78,22 @@ class Proxy(ServiceProxyVariables):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Downloads(DownloadVariables):
-    """Sources of a role's artifacts, their folder on the node, and the proxy."""
+    """The download settings of a role: sources of artifacts, the folder for artifacts on the node, and the proxy."""
 
     proxy: Proxy
 
     @classmethod
     def of_downloading_role(cls, variables: Variables, prefix: str) -> Downloads:
-        """Read the variables of a role that needs a proxy only for downloads, and thus has only one proxy variable.
+        """Return the download settings of a role that needs a proxy only for downloads.
+
+        Such a role has only one variable for the URL of a proxy (see `Proxy.for_downloads`).
 
         Args:
             variables: the host's variables.
             prefix: prefix of the role's variables.
 
         Returns:
-            The sources, the folder and the proxy.
+            The download settings.
         """
         return variables.fields(cls, prefix, proxy=Proxy.for_downloads(variables, prefix))
 
@@ -99,8 +101,8 @@ class Downloads(DownloadVariables):
         """Return the Artifact resource of one version.
 
         Args:
-            kind: a kind in the catalogue, such as `containerd`.
-            version: the version.
+            kind: the kind of the artifact, such as `containerd`.
+            version: version of the artifact.
             url: URL of the user's own download; empty to use the publisher's URL.
             sha256: expected SHA-256 of the file; empty if the user sets none.
 
@@ -157,7 +159,7 @@ def unpacked_file(
         member: the file's path in the archive.
         folder: folder for the file.
         file: name of the file in the folder.
-        stops: services that run the file, in the order in which they stop before the file is replaced.
+        stops: services that run the file, in the order in which to stop them before the file is replaced.
 
     Returns:
         The resource.

@@ -27,9 +27,9 @@ COPY --from=upstream /pause.exe /pause.exe
 USER ContainerUser
 ENTRYPOINT ["/pause.exe"]
 """
-"""The Dockerfile of the pause image. Upstream's image (kubernetes/kubernetes build/pause/Dockerfile_windows) contains
-Nano Server and pause.exe. pause.exe runs on every build of Windows, so it is copied from upstream's image. In Nano
-Server, only an administrator may write to C:\\ (moby/buildkit#4731)."""
+"""The Dockerfile of the pause image. It copies pause.exe from the image that Kubernetes publishes, because pause.exe
+runs on every build of Windows, unlike the Nano Server in that image. In Nano Server, only an administrator may write to
+C:\\ (moby/buildkit#4731). Source: kubernetes/kubernetes, build/pause/Dockerfile_windows."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class ArtifactCacheSettings(CachedArtifactVariables):
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ArtifactCacheSettings:
-        """Read the role's variables.
+        """Return the settings from the role's variables.
 
         Args:
             variables: the host's variables.
@@ -82,7 +82,7 @@ class ImageSettings(CachedImageVariables):
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ImageSettings:
-        """Read the role's variables, and two optional variables of the container_runtime role.
+        """Return the settings from the role's variables and two optional variables of the container_runtime role.
 
         Args:
             variables: the host's variables.
@@ -136,7 +136,7 @@ def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> li
 
 
 def images(settings: ImageSettings, downloads: Downloads) -> list[ResourceMapping]:
-    """Return the resources that pull and build images, and the resource that removes unused images.
+    """Return the resource that removes unused images, and the resources that pull and build images.
 
     Args:
         settings: the role's variables.
@@ -176,7 +176,7 @@ def _pulled(settings: ImageSettings) -> list[ResourceMapping]:
 
 
 def _built(settings: ImageSettings) -> list[ResourceMapping]:
-    """Return the images that the node builds: the pause image for an Insider build of Windows, and test images."""
+    """Return resources for images that the node builds: the pause image of a Windows Insider build, and test images."""
     pause = {
         "name": settings.pause,
         "build_args": {"BASE": settings.nano_server_name, "PAUSE": settings.pause_source},
@@ -226,7 +226,7 @@ def _buildkit(settings: ImageSettings, downloads: Downloads) -> list[ResourceMap
 
 
 def unused_images(settings: ImageSettings) -> ResourceMapping:
-    """Return the resource that removes all images that the role does not list and no container uses.
+    """Return the resource that removes all images that are neither listed by the role nor used by a container.
 
     Args:
         settings: the role's variables.

@@ -6,13 +6,13 @@ The launcher is the script data/kubelet_launcher.ps1, which nssm runs as the ser
 is always the same, because the script reads the kubelet's arguments from a file, and adds the flags that kubeadm wrote.
 So a join does not change the service.
 
-`kubelet --help` prints all flags to standard output, including deprecated flags (kubernetes/kubernetes
-cmd/kubelet/app/options/options.go, AddFlags, and cmd/kubelet/app/server.go, SetHelpFunc). If a flag for labels occurs
-twice, the labels of both apply (component-base cli/flag/map_string_string.go). When the script ends, nssm ends the
-kubelet, too (nssm.cc/usage: process tree).
+`kubelet --help` prints all flags to standard output, including deprecated flags. If the flag for node labels occurs
+twice, the labels of both apply. When the script ends, nssm ends the kubelet, too. Sources: kubernetes/kubernetes,
+cmd/kubelet/app/options/options.go (AddFlags) and cmd/kubelet/app/server.go (SetHelpFunc); k8s.io/component-base,
+cli/flag/map_string_string.go; nssm.cc/usage (process tree).
 
-Other projects also run the kubelet with a script under nssm: kubernetes-sigs/sig-windows-tools
-hostprocess/PrepareNode.ps1 (writes StartKubelet.ps1), and kubernetes-sigs/image-builder
+Other projects also run the kubelet with a script under nssm: kubernetes-sigs/sig-windows-tools in
+hostprocess/PrepareNode.ps1, which writes StartKubelet.ps1, and kubernetes-sigs/image-builder in
 images/capi/ansible/windows/roles/kubernetes/templates/StartKubelet.ps1.
 """
 
@@ -52,9 +52,9 @@ def resources(
 
     Args:
         folder: folder of kubelet.exe and of the script.
-        arguments: the kubelet's arguments, without the arguments that kubeadm passes on.
-        flags: the file that contains kubeadm's flags, and the name of the variable in it, as properties of a Service
-            resource.
+        arguments: the kubelet's arguments, without the flags that kubeadm writes.
+        flags: the file with the flags that kubeadm writes, and the name of the variable in that file, as properties of
+            a Service resource.
         commands: programs that run before and after the join.
         log_dir: folder for the logs of the kubelet and the script.
         log_mb: size in MiB at which a log is rotated; 0 turns rotation off.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role kubernetes_node: the programs of Kubernetes, and the kubelet as a service."""
+"""The resources of the kubernetes_node role: the programs of Kubernetes, and the kubelet as a service."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ _ARGUMENTS = (
 )
 _DROPINS = (f"--config-dir={node_paths.KUBELET_DROPINS}",)
 _WITHOUT_DROPINS = ("--resolv-conf=", "--cgroups-per-qos=false", "--enforce-node-allocatable=")
-"""The settings that `kubelet_configuration` always contains, as flags for kubelets that read no drop-ins
-(kubernetes-sigs/sig-windows-tools hostprocess/PrepareNode.ps1). kubeadm writes the flag for the runtime's endpoint."""
+"""Flags for kubelets that read no drop-in files, in place of the fields that `kubelet_configuration` always sets.
+kubeadm writes the flag for the runtime's endpoint. Source: kubernetes-sigs/sig-windows-tools,
+hostprocess/PrepareNode.ps1."""
 
 
 _NSSM_DIR = "C:\\Program Files\\nssm"
@@ -47,7 +48,7 @@ _FLAGS: t.Mapping[str, str] = types.MappingProxyType(
     }
 )
 _LOG_FOLDER = "C:\\var\\log\\kubelet"
-"""Folder of the log that nssm writes if no log file is set."""
+"""Folder of the kubelet's log, which nssm writes, if no log file is set."""
 
 _OF_CLOUD: t.Mapping[str, str] = {"cloud-provider": "external", "node-ip": "0.0.0.0"}  # noqa: S104 - not an interface
 """Flags of a kubelet whose cloud provider is external. Without `node-ip`, the node has no address until the provider
@@ -62,15 +63,15 @@ class KubernetesSettings(KubeletVariables):
     downloads: Downloads
     is_docker: bool
     network_services: tuple[str, ...] = ()
-    """Services of the pod network, which depend on the kubelet, in the order in which they stop."""
+    """Services of the pod network, which depend on the kubelet, in the order in which to stop them."""
     nssm_dir: str = ""
     """Folder of nssm, which runs the kubelet unless `kubelet_service` is native."""
     network_labels: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Node labels that a machine sets for this pod network when it joins by itself; empty without the launcher."""
+    """Labels for the pod network that a machine sets on its node when it joins by itself; empty without launcher."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> KubernetesSettings:
-        """Read the role's variables, and the variables that it shares with other roles, such as the container runtime.
+        """Return the settings from the role's variables, and from variables of other roles that it needs.
 
         Args:
             variables: the host's variables.
@@ -91,12 +92,15 @@ class KubernetesSettings(KubeletVariables):
 
     @property
     def cri_socket(self) -> str:
-        """CRI endpoint of the runtime. For Docker, cri-dockerd provides it (kubernetes.io: Container Runtimes)."""
+        """CRI endpoint of the container runtime. For Docker, cri-dockerd provides this endpoint.
+
+        Source: kubernetes.io (Container Runtimes).
+        """
         return node_paths.CRI_DOCKERD_PIPE if self.is_docker else node_paths.CONTAINERD_PIPE
 
     @property
     def log_runner(self) -> str:
-        """Path of the program that runs a service's program and writes its output to log files."""
+        """Path of kube-log-runner, which runs another program and writes that program's output to log files."""
         return f"{self.install_dir}\\kube-log-runner.exe"
 
     @property
@@ -113,7 +117,7 @@ class KubernetesSettings(KubeletVariables):
 
     @property
     def kubelet_flags(self) -> list[str]:
-        """The kubelet's arguments, except --windows-service and the arguments that kubeadm passes on."""
+        """The kubelet's arguments, except --windows-service and the flags that kubeadm writes to a file."""
         providers = {
             "image-credential-provider-bin-dir": self.credential_provider_dir,
             "image-credential-provider-config": provider_programs.CONFIGURATION,
@@ -135,7 +139,7 @@ class KubernetesSettings(KubeletVariables):
 
     @property
     def log_rotation(self) -> list[str]:
-        """The log runner's flags for rotation. Older versions of the runner get no flags, because they reject them."""
+        """Flags of kube-log-runner for log rotation; empty for older versions, which would reject the flags."""
         if self.kubelet_log_max_mb <= 0 or Version.parse(self.version) < _ROTATION:
             return []
         days = self.kubelet_log_max_days
@@ -143,7 +147,7 @@ class KubernetesSettings(KubeletVariables):
 
 
 def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the Kubernetes resources of a node. The kubelet's service comes last; these resources do not start it.
+    """Return the Kubernetes resources of a node. The kubelet's service comes last. The resources do not start it.
 
     Args:
         settings: the role's variables.
@@ -226,7 +230,7 @@ def _resources(settings: KubernetesSettings) -> dict[str, t.Any]:
 
 
 def kubelet_services(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the kubelet's service and, if nssm or the launcher runs the kubelet, the settings of nssm or the launcher.
+    """Return the kubelet's service, preceded by the settings of nssm or the launcher if one of them runs the kubelet.
 
     Args:
         settings: the role's variables.
@@ -261,7 +265,7 @@ def kubelet_services(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def _launcher(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the resources of the launcher. Its node labels apply in addition to kubeadm's labels."""
+    """Return the resources of the launcher. It sets `network_labels` in addition to the labels that kubeadm sets."""
     labels = ",".join(f"{name}={value}" for name, value in settings.network_labels.items())
     commands = kubelet_launcher.Commands(
         join_commands.commands(settings.pre_kubeadm_commands, "pre_kubeadm_commands"),
@@ -325,18 +329,18 @@ def _started(settings: KubernetesSettings) -> ResourceMapping:
 
 
 def started_with(settings: KubernetesSettings, flags: t.Sequence[str]) -> dict[str, str]:
-    """Return service settings that include kubeadm's future flags, so that the kubelet's first start already uses them.
+    """Return service settings for a join. They already contain the flags that kubeadm is going to write.
 
     These flags include labels and taints, which a kubelet sets only when it registers its node, at its first start.
     kubeadm triggers that start, but does not change the service.
 
     Args:
         settings: the role's variables.
-        flags: flags that replace the service's flags of the same name.
+        flags: flags that kubeadm is going to write. They replace the service's flags of the same name.
 
     Returns:
-        `command_line` of the service, or nssm's `parameters`. Empty if the launcher runs the kubelet, because the
-        launcher reads the file that kubeadm writes.
+        `command_line` of the service, or nssm's `parameters`. The result is empty if the launcher runs the kubelet,
+        because the launcher reads the file that kubeadm writes.
     """
     if settings.kubelet_service == "launcher":
         return {}
@@ -347,13 +351,13 @@ def started_with(settings: KubernetesSettings, flags: t.Sequence[str]) -> dict[s
 
 
 def _folders(settings: KubernetesSettings) -> list[ResourceMapping]:
-    r"""Return the folders of programs that run as SYSTEM, of their settings and logs, and of the node's private key.
+    r"""Return resources for the folders of programs that run as SYSTEM, their settings and logs, and the node's key.
 
-    Access to these folders is restricted before any file is written there. One exception is C:\var\lib\kubelet\pods,
-    which contains the volumes of pods: containers that run as ContainerUser write to volumes with the rights of the
-    group Users (kubernetes/kubernetes#75049). That folder keeps the access list that Windows gives to folders in C:\.
-    The other exception is a log folder of the kubelet outside C:\var\log. A live node is drained (`disrupts`) before
-    untrusted content, such as a kubelet.exe that a user owns, is moved out of the folders of programs and settings.
+    Access to these folders is restricted before any file is written there, with two exceptions. C:\var\lib\kubelet\pods
+    keeps the access list that Windows gives to folders in C:\, because containers that run as ContainerUser write to
+    volumes of pods with the rights of the group Users (kubernetes/kubernetes#75049). A log folder of the kubelet
+    outside C:\var\log is not restricted either. A live node is drained (`disrupts`) before untrusted content, such as a
+    kubelet.exe that a user owns, is moved out of the folders of programs and settings.
     """
     return [
         *closed([settings.install_dir], users="read", disrupts=True),

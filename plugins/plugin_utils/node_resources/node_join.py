@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role node_join: settings that come from the cluster after the node is registered."""
+"""The resources of the node_join role: settings that come from the cluster after the node is registered."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class JoinedNode:
 
     name: str
     pod_cidr: str
-    """Pod network of the node; empty if the cluster has assigned none."""
+    """CIDR of the node's pods; empty if the cluster has assigned none."""
     internal_ip: str
     """Address of the node in the cluster; empty if unknown."""
     overlay_address: str
@@ -49,28 +49,28 @@ class JoinedNode:
     ca_certificate: str
     """CA certificate of the cluster (PEM)."""
     cluster_cidr: str
-    """Network of all pods."""
+    """CIDR of all pods in the cluster."""
     tokens: t.Mapping[str, str]
-    """Tokens of the service accounts of the network and of kube-proxy, by `NAMESPACE/NAME` of the account; empty if
-    they do not run as services."""
+    """Tokens of the service accounts of the pod network and kube-proxy, by the account's `NAMESPACE/NAME`; empty if the
+    pod network and kube-proxy do not run as services."""
     tokens_known: bool
     conf_dir: str
     """Folder of CNI configurations."""
     folders: t.Mapping[str, str]
-    """Folders of the network's programs, by variable name without the prefix `cni_`."""
+    """Folders of the pod network's programs, by the names of their variables without the prefix `cni_`."""
     nssm_dir: str
     network_changes: bool
-    """Whether the node still has its previous network, which must be removed first."""
+    """Whether the node still has its previous pod network, which must be removed before the new one is recorded."""
     former_services: str
-    """The network (a value of `cni_plugin`) whose programs ran as services in the last run; empty if there was none."""
+    """The pod network (a value of `cni_plugin`) whose programs ran as services in the last run; empty if none did."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> JoinedNode:
-        """Read the variables of the roles that prepare and join a node.
+        """Return a node, described by the variables of the roles that prepare and join it.
 
         Args:
             variables: the host's variables.
-            prefix: prefix of role node_join's variables.
+            prefix: prefix of the node_join role's variables.
 
         Returns:
             The node.
@@ -104,7 +104,7 @@ class JoinedNode:
 
     @property
     def is_ready_for_network(self) -> bool:
-        """Whether the collection installs the network, and the node has the addresses that kube-proxy needs."""
+        """Whether the collection installs the pod network, and the node has the addresses that kube-proxy needs."""
         network = self.network
         has_addresses = (bool(self.pod_cidr) or not network.needs_pod_cidr) and (
             bool(self.overlay_address) or not network.needs_overlay_address
@@ -113,7 +113,7 @@ class JoinedNode:
 
     @property
     def settings(self) -> NodeSettings:
-        """The settings from which the network's services and files on the node are built."""
+        """The settings from which the pod network's services and files on the node are built."""
         return NodeSettings(
             name=self.name,
             internal_ip=self.internal_ip,
@@ -125,10 +125,10 @@ class JoinedNode:
 
 
 def resources(node: JoinedNode) -> list[ResourceMapping]:
-    """Return the resources that depend on the cluster.
+    """Return the resources that need settings from the cluster.
 
     Args:
-        node: the node.
+        node: the registered node.
 
     Returns:
         The resources, in the order in which they are applied.
@@ -150,12 +150,12 @@ def resources(node: JoinedNode) -> list[ResourceMapping]:
 
 
 def possible(node: JoinedNode) -> list[ResourceMapping]:
-    """Return all resources that a join may have created with any network, because the variables may have changed.
+    """Return all resources that a join may have created, whatever pod network was configured at that time.
 
     A reset removes these resources. Only their types and names are meaningful.
 
     Args:
-        node: a node with values for everything that a network needs, such as addresses and tokens.
+        node: a node with values for everything that a pod network needs, such as addresses and tokens.
     """
     known_names: dict[tuple[str, str], ResourceMapping] = {}
     for known in catalogue().values():
@@ -171,7 +171,7 @@ def possible(node: JoinedNode) -> list[ResourceMapping]:
 def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
     r"""Return kube-proxy's configuration.
 
-    If kube-proxy runs in a pod, the pod links the folder `access` to its token and kubeconfig.
+    If kube-proxy runs in a pod, the pod makes the folder `access` a link to the folder with its token and kubeconfig.
 
     Args:
         node: the node.
@@ -201,8 +201,8 @@ def _running(services: list[ResourceMapping]) -> list[ResourceMapping]:
 def leftovers() -> list[ResourceMapping]:
     """Return the resources that remove the files with the bootstrap token.
 
-    The batch that runs kubeadm always removes these files, unless the machine goes down during the batch. The kubelet
-    may then join without a second batch, and the files would remain.
+    The batch that runs kubeadm removes these files at its end. If the machine goes down during the batch, the kubelet
+    may still join the cluster after the reboot. The batch does not run again then, and the files would remain.
     """
     return [{"type": "File", "name": path, "state": "absent"} for path in LEFTOVERS]
 
@@ -223,7 +223,7 @@ def _former_services(node: JoinedNode) -> list[ResourceMapping]:
 
 
 def _paths(files: NetworkFiles) -> list[str]:
-    """Return the files and folders that a network's services need."""
+    """Return the files and folders that a pod network's services need."""
     return [*files.service_files, *files.service_folders, *files.service_logs]
 
 
@@ -254,7 +254,7 @@ def _kube_proxy_files(node: JoinedNode) -> list[ResourceMapping]:
 
 
 def _services(node: JoinedNode) -> list[ResourceMapping]:
-    """Return the network's programs and kube-proxy as services, each after the services that it depends on."""
+    """Return resources that run the pod network's programs and kube-proxy as services, in order of dependency."""
     services = node.network.services(node.settings)
     first = [one for one in services if not one.kube_proxy_first]
     last = [one for one in services if one.kube_proxy_first]
@@ -271,7 +271,7 @@ def _services(node: JoinedNode) -> list[ResourceMapping]:
 def _is_configured(node: JoinedNode) -> bool:
     """Return whether this run may write the CNI configuration.
 
-    The run must not write the configuration before it can define the network's services.
+    If the pod network runs as services, their tokens must be known: otherwise the services cannot be defined yet.
     """
     network = node.network
     known = node.tokens_known or not network.runs_as_services
@@ -279,7 +279,7 @@ def _is_configured(node: JoinedNode) -> bool:
 
 
 def _cni_configuration(node: JoinedNode) -> list[ResourceMapping]:
-    """Return the resource of the CNI configuration file. Some networks have a pod that writes the file instead.
+    """Return the resource for the CNI configuration file, or an empty list if the pod network writes the file itself.
 
     On nodes that join by themselves, kube-proxy's pod writes the same file, with the line endings of cmd.exe.
     """
@@ -335,10 +335,10 @@ def _parameters(service: NetworkService) -> list[ResourceMapping]:
 
 
 def _network_service(node: JoinedNode, service: NetworkService, needed: str) -> ResourceMapping:
-    """Return a service of the network.
+    """Return the Service resource of one of the pod network's services.
 
-    When the configuration or token changes, the service is restarted, by a detached process if its start may interrupt
-    the connection.
+    A change of the configuration or token restarts the service. If its start may interrupt the connection, a detached
+    process restarts it.
     """
     return {
         "type": "Service",
@@ -360,7 +360,7 @@ def _kube_proxy_service(node: JoinedNode, needed: list[str]) -> ResourceMapping:
 
     Args:
         node: the node.
-        needed: the network's services that kube-proxy depends on.
+        needed: names of the pod network's services that kube-proxy depends on.
     """
     kubernetes = node.kubernetes
     program = f"{kubernetes.install_dir}\\kube-proxy.exe"
