@@ -10,10 +10,10 @@ import typing as t
 from .patch import NodePatches, Patch, PatchState
 
 Outcome = t.Literal["done", "reboot", "already", "not_applicable", "not_offered", "temporary", "failed"]
-"""Outcome of an installer; `temporary`: a retry may succeed."""
+"""The possible outcomes of an attempt to install a patch. `temporary` means that a retry may succeed."""
 
 TRIES = 3
-"""Number of attempts per patch in one run."""
+"""Maximum number of attempts per patch in one run."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,10 +41,10 @@ class PatchRecord:
     """Latest observed state of the patch."""
     attempts: list[Attempt] = dataclasses.field(default_factory=list)
     _observed_after: tuple[int, int] = (0, 0)
-    """Number of attempts and reboots before the latest observation."""
+    """Numbers of attempts and reboots before the latest observation."""
 
     def record_state(self, verdict: PatchState, boots: int = 0) -> None:
-        """Record an observation of the node, made after a number of reboots in this run."""
+        """Record the state of the patch on the node, observed after a number of reboots in this run."""
         self.first = self.first or verdict
         self.verdict = verdict
         self._observed_after = (len(self.attempts), boots)
