@@ -28,7 +28,8 @@ SERVICES = ("wuauserv", "BITS", "TrustedInstaller")
 """Services that an installation needs: Windows Update and wusa fail with 1058 or 0x80070422 if one of them is
 disabled."""
 BATCH_KEY, JOB_KEY = "patches-", "patches-wu-"
-"""Prefixes of the keys of batches and of Windows Update jobs, by which a later run finds work that is still running."""
+"""Prefixes of the keys under which the node stores the state of batches and of Windows Update jobs. A later run uses
+them to find work that is still running."""
 PID = "ansible_async_watchdog_pid"
 """The field with the ID of the worker process in the status file of Ansible's async wrapper."""
 

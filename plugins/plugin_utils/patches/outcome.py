@@ -50,12 +50,12 @@ class PatchRecord:
         self._observed_after = (len(self.attempts), boots)
 
     def is_fresh(self, boots: int) -> bool:
-        """Return whether the node was observed after the last attempt and reboot."""
+        """Return whether the node was observed after the last attempt and the last reboot."""
         return self._observed_after == (len(self.attempts), boots)
 
     @property
     def last(self) -> Attempt | None:
-        """The latest attempt; None before the first attempt."""
+        """The latest attempt, or None before the first attempt."""
         return self.attempts[-1] if self.attempts else None
 
     def wants_reboot(self, boots: int) -> bool:
@@ -67,7 +67,7 @@ class PatchRecord:
         return any(attempt.boots == boots and attempt.outcome == "reboot" for attempt in self.attempts)
 
     def wants_attempt(self, boots: int) -> bool:
-        """Return whether the patch should be installed, or installed once more.
+        """Return whether the run should try, or try again, to install the patch.
 
         Args:
             boots: number of reboots in this run so far.
@@ -100,8 +100,8 @@ def conclude(record: PatchRecord, node: NodePatches, *, boots: int, blocked: str
         record: the history of the patch in this run.
         node: the latest observed state of the node.
         boots: number of reboots in this run.
-        blocked: why a patch without an attempt failed. If this is empty, as in check mode, the patch's observed state
-            is returned.
+        blocked: why the run made no attempt to install the patch, which has therefore failed. An empty string, as in
+            check mode, means that a patch without an attempt keeps its observed state.
     """
     verdict = record.verdict or PatchState(status="failed", why="the node was not observed")
     if verdict.status != "to_install":
