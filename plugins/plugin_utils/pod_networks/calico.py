@@ -52,7 +52,7 @@ def mode_of(facts: t.Mapping[str, t.Any]) -> str:
 
 
 def runs_elsewhere(facts: t.Mapping[str, t.Any]) -> bool:
-    """Return whether the Tigera operator or another DaemonSet than this collection's runs Calico on Windows nodes.
+    """Return whether the Tigera operator or another tool's DaemonSet runs Calico on Windows nodes.
 
     Args:
         facts: as for `mode_of`.

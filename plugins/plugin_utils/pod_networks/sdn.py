@@ -10,12 +10,14 @@ from .flannel import Flannel
 from .policies import EndpointPolicy, access_list, nested
 
 _CNI_VERSION = "0.3.0"
-"""Version of the CNI specification. The plugins accept 0.3.0 since their version 0.2.2, but none accepts 0.3.1 or 1.1.0
-(microsoft/windows-container-networking cni/cni.go, VersionsSupported)."""
+"""Version of the CNI specification. The plugins accept 0.3.0 since their version 0.2.2, but no version accepts 0.3.1 or
+1.1.0. Source: microsoft/windows-container-networking cni/cni.go, VersionsSupported."""
 
 
 class SdnBridge(Flannel):
-    """The plugin sdnbridge. flanneld creates the HNS network, its endpoint and the routes, as for win-bridge."""
+    """The plugin sdnbridge. flanneld creates the HNS network, its endpoint and the routes, as it does for
+    win-bridge.
+    """
 
     configured_on_node: t.ClassVar[bool] = True
 
