@@ -29,7 +29,7 @@ class NetworkRules:
 
     @staticmethod
     def cluster_mode(facts: t.Mapping[str, t.Any], of_cluster: t.Callable[[str], t.Any]) -> str:  # noqa: ARG004
-        """Return the network's current or future mode on Linux nodes, or an empty string if it may be any mode.
+        """Return the network's current or future mode on Linux nodes, or an empty string if it is not determined.
 
         Args:
             facts: how the network is installed on Linux nodes, as cluster_info returns it; empty if unknown.

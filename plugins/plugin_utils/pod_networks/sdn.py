@@ -15,9 +15,7 @@ _CNI_VERSION = "0.3.0"
 
 
 class SdnBridge(Flannel):
-    """The plugin sdnbridge. flanneld creates the HNS network, its endpoint and the routes, as it does for
-    win-bridge.
-    """
+    """The plugin sdnbridge. As for win-bridge, flanneld creates the HNS network, its endpoint and the routes."""
 
     configured_on_node: t.ClassVar[bool] = True
 
@@ -57,6 +55,6 @@ class SdnOverlay(SdnBridge):
         return {}
 
     def _policies(self, internal_ip: str) -> list[EndpointPolicy]:
-        """Return the policies, with the node's address, which sdnoverlay (unlike win-overlay) cannot find itself."""
+        """Return the policies. One contains the node's address, which sdnoverlay, unlike win-overlay, cannot find."""
         provider = [nested("ProviderAddress", {"ProviderAddress": internal_ip})] if internal_ip else []
         return [*super()._policies(internal_ip), *provider]
