@@ -171,7 +171,9 @@ def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def _removed(made: t.Iterable[ResourceMapping], machine: ResetMachine) -> t.Iterator[ResourceMapping]:
-    """Yield the resources that remove what a join created. They keep folders and what the preparation also defines."""
+    """Yield the resources that remove what a join created, except folders. What the preparation also defines is
+    kept.
+    """
     prepared = {(one["type"], _name(one).casefold()) for one in machine.prepared}
     made = [one for one in made if (one["type"], _name(one).casefold()) not in prepared]
     services = [f"{SERVICES}\\{one['name']}" for one in made if one["type"] == "Service"]

@@ -107,7 +107,9 @@ def _listed(settings: SystemVariables) -> list[str]:
 
 
 def _keys(settings: SystemVariables, *, always: bool = False) -> list[ResourceMapping]:
-    """Return the resources for the administrators' SSH keys. The result is empty without keys unless `always` is true.
+    """Return the resources for the administrators' SSH keys.
+
+    Without keys, return an empty list unless `always` is true.
 
     If a machine's image already has the OpenSSH server, the machine needs only these resources.
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources that install nssm, which runs programs as services if they do not implement the service protocol."""
+"""The resources that install nssm, which can run any program as a Windows service."""
 
 from __future__ import annotations
 

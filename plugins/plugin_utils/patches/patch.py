@@ -250,9 +250,10 @@ def _by_hotfix(patch: Patch, node: NodePatches) -> PatchState | None:
 
 
 def _by_log(patch: Patch, node: NodePatches) -> PatchState | None:
-    """Return the state of a patch of a kind that no cmdlet lists, if Windows Update logged its installation, or None.
+    """Return the state of a patch that only the log of Windows Update shows as installed, or None for any other patch.
 
-    For other kinds of patches, the log is no proof: they may have been removed since.
+    The log is used only for kinds of patches that no cmdlet lists. A logged patch of another kind may have been
+    removed.
     """
     title = node.logged.get(patch.kb, "")
     if not title or not _UNLISTED.search(title):

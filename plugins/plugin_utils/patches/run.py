@@ -43,7 +43,7 @@ class PatchOptions:
     settle: float = 600.0
     """Time limit for the update stack to become idle after a reboot, in seconds."""
     check_mode: bool = False
-    """Whether the run only observes the node and reports, without a change."""
+    """Whether the run only observes the node and reports, without changing it."""
 
 
 class PatchRun:

@@ -68,7 +68,7 @@ def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
 
 
 def linux_problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return problems with the Linux nodes' pod network, and with the DNS address that pods would use.
+    """Return problems with the Linux nodes' pod network, and with the DNS address that the node's pods would use.
 
     Args:
         node: the host.

@@ -164,9 +164,7 @@ def _version_problems(
 
 
 def missing_kubeconfigs(values: t.Mapping[str, t.Any], *, joins: bool, drains: bool) -> list[checks.Problem]:
-    """Return problems with the kubeconfigs of roles that use the cluster. Plays without such roles need no
-    kubeconfigs.
-    """
+    """Return problems with the kubeconfigs. Only plays with roles that use the cluster need kubeconfigs."""
     problems = []
     drains = drains and boolean(values.get("node_maintenance_drain", False), strict=False)
     for role, needed in (("node_join", joins), ("node_maintenance", drains)):
