@@ -157,7 +157,7 @@ def service_names() -> tuple[str, ...]:
 
 
 def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the resources for the kubelet's service as prepared, but stopped and without kubeadm's flags.
+    """Return the kubelet service's resources as the preparation defines them, but stopped and without kubeadm's flags.
 
     If nssm runs the kubelet, its arguments are a separate resource.
     """
@@ -171,8 +171,9 @@ def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def _removed(made: t.Iterable[ResourceMapping], machine: ResetMachine) -> t.Iterator[ResourceMapping]:
-    """Yield the resources that remove what a join created, except folders. What the preparation also defines is
-    kept.
+    """Yield the resources that remove what a join created, except folders.
+
+    What the preparation also defines is kept.
     """
     prepared = {(one["type"], _name(one).casefold()) for one in machine.prepared}
     made = [one for one in made if (one["type"], _name(one).casefold()) not in prepared]

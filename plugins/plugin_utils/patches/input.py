@@ -51,7 +51,7 @@ def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[P
     Args:
         entries: KB numbers (as a string or number), or mappings with the fields of PatchEntry.
         source: folder on the controller, or URL of a mirror, with the files that `file` names; may be empty.
-        find: function that finds relative names if `source` is empty.
+        find: function that finds files with relative names if `source` is empty.
 
     Raises:
         ResourceError: an entry is invalid; the message names the entry and what would be accepted.

@@ -100,8 +100,8 @@ def conclude(record: PatchRecord, node: NodePatches, *, boots: int, blocked: str
         record: the history of the patch in this run.
         node: the latest observed state of the node.
         boots: number of reboots in this run.
-        blocked: why the run could not try to install patches; such patches have failed. If it is empty, as in check
-            mode, a patch without an attempt keeps its observed state.
+        blocked: the reason if patches without an attempt have failed. If it is empty, as in check mode, such a patch
+            keeps its observed state.
     """
     verdict = record.verdict or PatchState(status="failed", why="the node was not observed")
     if verdict.status != "to_install":

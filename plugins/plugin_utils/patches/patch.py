@@ -203,7 +203,7 @@ def _listed(patch: Patch, node: NodePatches) -> PatchState:
 
 
 def _for_others(build: int) -> str:
-    """Return advice to limit a patch to the Windows version with this build, or an empty string if it is unknown."""
+    """Return advice to limit a patch to the Windows version of a build, or an empty string if the build is unknown."""
     version = windows_versions.SUPPORTED.get(build)
     return f'; set windows: ["{version}"] in its entry, so that other nodes skip the patch' if version else ""
 

@@ -23,7 +23,7 @@ ACTION = "ansible.windows.win_updates"
 UPDATE = Scope("wu.")
 """Scope (the common prefix of call IDs) for the calls of an installation by Windows Update."""
 JOB, ANSWER = UPDATE.id("job"), UPDATE.id("answer")
-"""IDs of the calls that find the job and read its result."""
+"""IDs of the calls that find the Windows Update job and read its result."""
 WAITED, ENDED = UPDATE.id("waited"), UPDATE.id("ended")
 """IDs of two calls. The first waits for the job until a time limit. The second fails if the job has not ended by
 then."""
@@ -34,7 +34,7 @@ _NO_HRESULT = -1
 
 
 def arguments(patches: t.Sequence[Patch], server: str) -> dict[str, t.Any]:
-    """Return the options that make win_updates install only these patches, without a reboot."""
+    """Return the options that make win_updates install only the given patches, without a reboot."""
     return {
         "state": "installed",
         "reboot": False,
@@ -93,7 +93,7 @@ def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
 
 
 def read(answer: CallResult | None, patches: t.Sequence[Patch], boots: int) -> dict[str, Attempt]:
-    """Return the outcome for each patch.
+    """Return the outcome of the Windows Update job for each patch.
 
     Args:
         answer: result of the call `wu.answer`.

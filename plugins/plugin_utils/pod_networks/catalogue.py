@@ -251,9 +251,9 @@ class KnownNetwork:
     purpose: t.Literal["flannel", "calico", "kube_proxy"] = "kube_proxy"
     """Access purpose (see module_utils/cluster_access.py) for applying the DaemonSets of the network and kube-proxy."""
     read_purpose: str = ""
-    """Access purpose for reading how the network is installed on Linux nodes; empty if `read` suffices."""
+    """Purpose of the cluster access that reads the network's state on Linux nodes; empty if `read` suffices."""
     requested_purposes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Access purpose of each change that a variable requests, by variable name without the prefix `cni_`."""
+    """Purpose of the cluster access for each change that a variable requests, by variable name without `cni_`."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
     """The network policy engines that work with the network."""
     refused_policies: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -317,7 +317,7 @@ class KnownNetwork:
         return version if broken is None else self.working_release(broken.before, mode)
 
     def support_problem(self, *, kubernetes: str, windows: str, runtime: str) -> str | None:
-        """Return an error message if the network does not support a version or the runtime; otherwise, return None.
+        """Return an error message for an unsupported version or runtime, or None if the network supports all of them.
 
         Args:
             kubernetes: version of Kubernetes; empty if unknown.
@@ -336,7 +336,7 @@ class KnownNetwork:
         return None
 
     def patch_problem(self, mode: str, *, windows: str, ubr: int) -> str | None:
-        """Return an error message if a mode needs newer patches than the node has; otherwise, return None.
+        """Return an error message if the node lacks patches that a mode needs, or None if it has them.
 
         Args:
             mode: name of the mode; empty if it is not known yet.

@@ -21,7 +21,7 @@ and the second the configuration after this line."""
 
 
 def files(configuration: NetworkFile) -> dict[str, str]:
-    """Return the files in the pod's volume, by name.
+    """Return the contents of the files with the CNI configuration in the pod's volume, by file name.
 
     Args:
         configuration: the CNI configuration.

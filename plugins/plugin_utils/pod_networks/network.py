@@ -281,7 +281,7 @@ def account_objects(plugins: t.Iterable[str]) -> list[KubernetesObject]:
 
 
 def former_account_objects(former: str, plugins: t.Iterable[str]) -> list[KubernetesObject]:
-    """Return the cluster objects that only a former network's service account needs, so that they can be removed.
+    """Return a former network's service account and the cluster objects that belong to it, for their removal.
 
     The list is empty if the account is still in use.
 

@@ -20,7 +20,7 @@ learn.microsoft.com/windows-server/administration/windows-commands/net-user."""
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem for each value that cannot be used.
+    """Return a problem for each variable of cloudbase-init whose value cannot be used.
 
     Args:
         values: templated values of all role options that are set.

@@ -89,7 +89,7 @@ class HostCheck:
         return sentences, warnings + more
 
     def _connection_problems(self) -> list[str]:
-        """Return a message if the host's connection cannot or must not be used, or an empty list."""
+        """Return a list with one message if the host's connection cannot or must not be used, or an empty list."""
         settings = settings_of_host(self._connection, self._variables, self._template)
         reason = connection_checks.problem(settings, allow_insecure=self._switch(connection_checks.ALLOW))
         return [] if reason is None else [reason]
