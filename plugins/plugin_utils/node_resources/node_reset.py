@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role node_reset: the state of a machine that was prepared but has never joined a cluster.
+"""The resources of role node_reset, which return a machine to its state before it joined a cluster.
 
-What a join creates is defined by node_resources/node_join.py, lifecycle/join.py and the networks' data files. This
-module reverses a join: what the preparation also defines returns to that definition, and everything else is removed.
+The resources that a join creates are defined by node_resources/node_join.py, lifecycle/join.py and the networks' data
+files. If the preparation of the machine also defines such a resource, a reset restores it as the preparation defines
+it. A reset removes all others.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from .variables import Variables
 ROLE = "node_reset"
 _LOGS = "C:\\var\\log"
 _KUBELET_LOGS = f"{_LOGS}\\kubelet"
-"""The kubelet's own log folder. Any other folder may contain the logs of other programs, and is kept."""
+"""The log folder that only the kubelet uses. A reset keeps other folders, because they may contain the logs of other
+programs."""
 _SEPARATE = "Move the machine's CNI configurations to a folder of their own."
 _PLACEHOLDERS: t.Mapping[str, t.Any] = {
     "name": "node",
@@ -47,8 +49,9 @@ _PLACEHOLDERS: t.Mapping[str, t.Any] = {
     "network_changes": False,
     "former_services": "",
 }
-"""Placeholders for values that are known only after a join. Except for the file that reserves kube-proxy's address, the
-types and names of the join's resources do not depend on these values. A reset empties the folder of that file."""
+"""Placeholders for values that are known only after a join. A reset needs only the types and names of the resources
+that a join creates, and these do not depend on the values. The one exception is the file that reserves kube-proxy's
+address, but a reset empties the folder of this file anyway."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,14 +64,14 @@ class ResetMachine:
     conf_dir: str
     """Folder of CNI configurations."""
     folders: t.Mapping[str, str]
-    """Folders of the programs of all networks, by variable name without the prefix `cni_`."""
+    """Paths of the folders for the networks' programs. The keys are variable names without the prefix `cni_`."""
     prepared: t.Sequence[ResourceMapping]
     """The resources that the preparation defines."""
     network_remains: t.Sequence[ResourceMapping]
-    """The resources that remove what networks installed on the node, except what the preparation defines."""
+    """The resources that remove what networks installed on the node. They keep what the preparation defines."""
     keep_logs: bool
     unused_images: ResourceMapping | None
-    """The resource that removes images; None if images are kept."""
+    """The resource that removes unused images, or None if images are kept."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ResetMachine:
@@ -126,7 +129,7 @@ def resources(machine: ResetMachine) -> list[ResourceMapping]:
         The resources, in the order in which they are applied: services first, because they use the files.
 
     Raises:
-        ResourceError: the folder of CNI configurations contains something that must stay.
+        ResourceError: the folder of CNI configurations, which a reset empties, contains programs or prepared files.
     """
     _check_conf_dir(machine)
     folders = _state_folders(machine)
@@ -154,9 +157,9 @@ def service_names() -> tuple[str, ...]:
 
 
 def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the kubelet's service as the preparation defines it, but stopped and without kubeadm's flags.
+    """Return the kubelet service's resources as the preparation defines them, but stopped and without kubeadm's flags.
 
-    If nssm runs the kubelet, the arguments are a separate resource.
+    If nssm runs the kubelet, its arguments are a separate resource.
     """
     of_join = ("arguments_from_file", "arguments_variable", "arguments_for_kubelet", "restarts")
     *parameters, service = (
@@ -168,7 +171,10 @@ def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def _removed(made: t.Iterable[ResourceMapping], machine: ResetMachine) -> t.Iterator[ResourceMapping]:
-    """Yield the resources that remove what a join created, except folders and what the preparation defines."""
+    """Yield the resources that remove what a join created, except folders.
+
+    What the preparation also defines is kept.
+    """
     prepared = {(one["type"], _name(one).casefold()) for one in machine.prepared}
     made = [one for one in made if (one["type"], _name(one).casefold()) not in prepared]
     services = [f"{SERVICES}\\{one['name']}" for one in made if one["type"] == "Service"]
@@ -183,7 +189,10 @@ def _removed(made: t.Iterable[ResourceMapping], machine: ResetMachine) -> t.Iter
 
 
 def _state_folders(machine: ResetMachine) -> list[ResourceMapping]:
-    """Return the folders that contain state, without their subfolders and, if logs are kept, without log folders."""
+    """Return the resources that empty or remove the folders that contain state.
+
+    A subfolder of such a folder has no resource of its own. If logs are kept, log folders are omitted.
+    """
     made = [str(one["name"]) for one in node_join.possible(machine.joined) if one["type"] == "Directory"]
     of_networks = [
         path
@@ -220,7 +229,7 @@ def _state_folder(path: str, directories: t.Mapping[str, ResourceMapping]) -> Re
 
 
 def _check_conf_dir(machine: ResetMachine) -> None:
-    """Check that no programs or prepared files are in the folder of CNI configurations, because a reset empties it.
+    """Check that the folder of CNI configurations, which a reset empties, contains no programs or prepared files.
 
     Raises:
         ResourceError: the folder contains such programs or files.
@@ -257,6 +266,6 @@ def _name(one: ResourceMapping) -> str:
 
 
 def _program_folders(variables: Variables) -> dict[str, str]:
-    """Return the folders of the programs of all networks."""
+    """Return the paths of the folders for all networks' programs, by variable name without the prefix `cni_`."""
     names = {one.destination for known in catalogue().values() for one in known.programs.values()}
     return {name: str(variables.optional(f"cni_{name}", f"C:\\{name}")) for name in sorted(names)}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role node_upgrade: the kubeadm.exe of each step, in addition to the installed kubeadm.exe."""
+"""The resources of role node_upgrade: a separate kubeadm.exe for each Kubernetes version of a stepwise upgrade."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MEMBER = "kubernetes/node/bin/kubeadm.exe"
 
 
 class Origin(t.NamedTuple):
-    """The origin of an archive. Fields that users do not set are empty."""
+    """The URL and the SHA-256 checksum of an archive. Fields that users do not set are empty."""
 
     url: str = ""
     sha256: str = ""
@@ -24,12 +24,13 @@ class Origin(t.NamedTuple):
 def programs(
     settings: KubernetesSettings, steps: t.Sequence[str], origins: t.Mapping[str, Origin]
 ) -> list[ResourceMapping]:
-    """Return the resources that put the kubeadm.exe of each step on the node.
+    """Return the resources that put the kubeadm.exe of each step of an upgrade on the node.
 
     Args:
         settings: the variables of role kubernetes_node.
-        steps: the versions, in order. The last version may be the node's new version.
-        origins: the origins of the archives of other versions.
+        steps: the Kubernetes versions to which the node is upgraded, in order. The last may be the version in the
+            settings.
+        origins: origins of archives, by version. The origin for the version in the settings comes from the settings.
 
     Returns:
         The resources, in the order in which they are applied.
@@ -53,5 +54,5 @@ def programs(
 
 
 def leftovers() -> list[ResourceMapping]:
-    """Return the resource that removes the kubeadm.exe of all steps."""
+    """Return the resource that removes the kubeadm.exe files of all steps of an upgrade."""
     return [{"type": "Directory", "name": upgrade.FOLDER, "state": "absent"}]

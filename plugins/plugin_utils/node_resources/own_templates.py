@@ -31,7 +31,7 @@ CLUSTER_GROUPS = ("kube_control_plane", "kube-master", "master-ubuntu", "k8s_clu
 """Inventory groups of kubespray (old and new names) and of kubernetes-for-windows. The control plane comes first,
 because its hosts have all variables of the cluster."""
 _EXPRESSION = re.compile(r"\s*\{\{-?((?:(?!\{\{|\}\}|\{%).)*?)-?\}\}\s*", re.DOTALL)
-"""A template that is one expression."""
+"""Matches a template that consists of one expression."""
 _FILTERS = frozenset({"default", "first", "length", "list", "lower"})
 _ANSIBLE_FILTERS = frozenset({"bool", "flatten", "split"})
 _TESTS = frozenset({"defined", "none", "in"})
@@ -135,7 +135,7 @@ class OwnTemplates:
         return self.variable(name) if name in self._variables else default
 
     def _lookup(self, plugin: str, *names: str, **default: t.Any) -> t.Any:
-        """Run a lookup of a compiled template. _is_simple accepts only the plugins that are handled here."""
+        """Run a lookup plugin for a compiled template. _is_simple accepts only the plugins that are handled here."""
         if plugin == ROLE_DECISION:
             if self._decide is None:
                 raise LookupError(plugin)
@@ -152,17 +152,16 @@ class OwnTemplates:
 
 
 def cluster_hosts(groups: t.Mapping[str, t.Sequence[str]]) -> list[str]:
-    """Return the hosts whose variables describe the cluster: the first host of each of its groups, without duplicates.
+    """Return the first host of each of the cluster's inventory groups, without duplicates.
 
-    Args:
-        groups: hosts by group.
+    The variables of these hosts describe the cluster.
     """
     return list(dict.fromkeys(groups[name][0] for name in CLUSTER_GROUPS if groups.get(name)))
 
 
 @functools.cache
 def compiled() -> t.Mapping[str, _Expression]:
-    """Return the compiled templates, by template text."""
+    """Return the compiled templates of the roles' defaults and variables, by template text."""
     environment = jinja2.Environment(undefined=_Undefined, autoescape=False)  # noqa: S701 - no HTML
     filters = core.FilterModule().filters()
     environment.filters |= {name: filters[name] for name in _ANSIBLE_FILTERS}
@@ -187,7 +186,7 @@ def _texts(value: t.Any) -> t.Iterator[str]:
 
 
 def _compile(environment: jinja2.Environment, text: str) -> _Expression | None:
-    """Return a compiled template, or None if it is not exactly one expression or only Ansible can evaluate it."""
+    """Return the compiled template, or None if it has more than one expression or only Ansible can evaluate it."""
     match = _EXPRESSION.fullmatch(text)
     if match is None:
         return None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of programs that provide credentials for registries (kubelet image credential providers)."""
+"""The resources that install programs that provide credentials for registries (kubelet image credential providers)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIGURATION = f"{node_paths.KUBERNETES}\\credential-providers.yaml"
 def resources(
     providers: t.Sequence[CredentialProvider], downloads: Downloads, folder: str, *, stops: t.Sequence[str]
 ) -> list[ResourceMapping]:
-    """Return the resources of the programs that provide registry credentials, and of their kubelet configuration.
+    """Return the resources that install programs for registry credentials and configure the kubelet to use them.
 
     Args:
         providers: the programs; empty if there are none.

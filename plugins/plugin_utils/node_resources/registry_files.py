@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files with registry settings for containerd, Docker and BuildKit, and the removal of unneeded files."""
+"""The resources for the registry settings of containerd, Docker and BuildKit. They also remove unneeded files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .downloads import ResourceMapping
 
 
 def of_containerd(given: t.Mapping[str, t.Any], folder: str) -> list[ResourceMapping]:
-    """Return the resources of containerd's registry files, and of the removal of unneeded files.
+    """Return the resources that write the files with containerd's registry settings and remove unneeded files.
 
     Args:
         given: the user's registries.
@@ -29,7 +29,7 @@ def of_containerd(given: t.Mapping[str, t.Any], folder: str) -> list[ResourceMap
 
 
 def of_docker(given: t.Mapping[str, t.Any], config_dir: str = registries.DOCKER_CONFIG) -> list[ResourceMapping]:
-    """Return the resources of dockerd's and docker.exe's registry files, and of the removal of unneeded files.
+    """Return the resources that write the registry settings of dockerd and docker.exe and remove unneeded files.
 
     Args:
         given: the user's registries.
@@ -47,7 +47,7 @@ def of_docker(given: t.Mapping[str, t.Any], config_dir: str = registries.DOCKER_
 
 
 def of_buildkit(given: t.Mapping[str, t.Any], folder: str) -> list[ResourceMapping]:
-    """Return the resources of BuildKit's registry files, and of the removal of unneeded credentials.
+    """Return the resources that write the files with BuildKit's registry settings and remove unneeded credentials.
 
     Args:
         given: the user's registries.

@@ -12,18 +12,19 @@ from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from .downloads import Proxy, ResourceMapping
 
 _TERMINAL = f"{CONTROL}\\Terminal Server"
-"""Registry keys of Remote Desktop: learn.microsoft.com (Microsoft-Windows-TerminalServices-LocalSessionManager,
-fDenyTSConnections; Microsoft-Windows-TerminalServices-RDP-WinStationExtensions, UserAuthentication)."""
+"""The registry key that contains the settings of Remote Desktop. Source: learn.microsoft.com
+(Microsoft-Windows-TerminalServices-LocalSessionManager, fDenyTSConnections;
+Microsoft-Windows-TerminalServices-RDP-WinStationExtensions, UserAuthentication)."""
 _SSH_DATA = "C:\\ProgramData\\ssh"
 _SSH_FOLDER = "C:\\Program Files\\OpenSSH"
 _SSH_ACL = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;AU)"
-"""The access list that sshd gives to its folder: github.com/PowerShell/openssh-portable
+"""The access list that sshd gives to its folder. Source: github.com/PowerShell/openssh-portable
 contrib/win32/win32compat/wmain_sshd.c (create_prgdata_ssh_folder)."""
 _CAPABILITY = "OpenSSH.Server~~~~0.0.1.0"
-"""Windows' optional feature that contains the OpenSSH server:
+"""Windows' optional feature that contains the OpenSSH server. Source:
 learn.microsoft.com/windows-server/administration/openssh/openssh_install_firstuse."""
 _KEYS = f"{_SSH_DATA}\\administrators_authorized_keys"
-"""File with the public keys of all administrators. sshd ignores the file if other users can write to it:
+"""File with the public keys of all administrators. sshd ignores the file if other users can write to it. Source:
 learn.microsoft.com/windows-server/administration/openssh/openssh_keymanagement."""
 _SSHD_CONFIG = """PubkeyAuthentication yes
 PasswordAuthentication {passwords}
@@ -31,7 +32,7 @@ Subsystem sftp sftp-server.exe
 Match Group administrators
        AuthorizedKeysFile __PROGRAMDATA__/ssh/administrators_authorized_keys
 """
-"""The settings for keys and passwords, and the settings for SFTP and for administrators' keys from
+"""The contents of sshd_config. The settings for SFTP and for administrators' keys are copied from
 github.com/PowerShell/openssh-portable contrib/win32/openssh/sshd_config."""
 
 
@@ -106,7 +107,9 @@ def _listed(settings: SystemVariables) -> list[str]:
 
 
 def _keys(settings: SystemVariables, *, always: bool = False) -> list[ResourceMapping]:
-    """Return the resources of the administrators' keys. If there are no keys, return none unless `always` is true.
+    """Return the resources for the administrators' SSH keys.
+
+    Without keys, return an empty list unless `always` is true.
 
     If a machine's image already has the OpenSSH server, the machine needs only these resources.
     """

@@ -49,7 +49,7 @@ def _image_cache(variables: Variables) -> list[ResourceMapping]:
 
 
 def _installed(variables: Variables) -> list[str]:
-    """Return the cached files that roles other than image_cache install.
+    """Return the paths of the cached files that roles other than image_cache install.
 
     A role is included if the host has its variables, even if the play does not apply the role.
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""nssm, which runs programs as services even though they do not implement the Windows service protocol."""
+"""The resources that install nssm, which can run any program as a Windows service."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def program(nssm_dir: str) -> str:
 
 
 def artifact(settings: ServiceManagerVariables, downloads: Downloads) -> ResourceMapping:
-    """Return the artifact of nssm.
+    """Return the resource that downloads the archive of nssm.
 
     Args:
-        settings: the version, and where to get it.
+        settings: the version of nssm, and the URL and checksum of its archive.
         downloads: the role's downloads.
     """
     return downloads.artifact("nssm", settings.nssm_version, url=settings.nssm_url, sha256=settings.nssm_sha256)
@@ -43,9 +43,9 @@ def installed(
     """Return the resource that unpacks nssm.
 
     Args:
-        archive: the artifact.
+        archive: the resource that downloads the archive of nssm.
         settings: the version and the folder.
-        stops: services that nssm runs, and services that depend on them, in the order in which they stop before
+        stops: services that nssm runs, and services that depend on them, in the order in which they are stopped before
             nssm.exe is replaced.
     """
     return unpacked(

@@ -11,7 +11,8 @@ from ..resources.directory import closed
 from .variables import Variables
 
 DOCKER_RUNTIMES = ("docker", "moby")
-"""Values of `container_runtime` that select Docker. The builds of both publishers are installed in the same way."""
+"""Values of `container_runtime` that select Docker. Docker's own builds and the Moby builds are installed in the same
+way."""
 KUBE_PROXY = "kube-proxy"
 """Name of kube-proxy's service."""
 DOCKER_NETWORK_SERVICES = (
@@ -24,7 +25,7 @@ DOCKER_NETWORK_SERVICES = (
 def network_services(variables: Variables) -> tuple[str, ...]:
     """Return the names of the pod network's services that a node may have, in the order in which they stop.
 
-    They depend on the kubelet, so they are stopped before the kubelet. On an overlay, kube-proxy also depends on
+    These services depend on the kubelet, so they are stopped before it. On an overlay, kube-proxy also depends on
     flanneld, and stops with it. The network of a node with Docker always runs as services; role cni sets the variable
     `winkube_network_services` for other nodes.
 
@@ -50,8 +51,8 @@ def log_folders(*folders: str, only_below: str = "") -> list[dict[str, t.Any]]:
 
     Args:
         folders: Windows paths.
-        only_below: if set, restrict access only to folders below this folder. Folders elsewhere may belong to other
-            programs as well.
+        only_below: if set, only folders below this folder get restricted permissions. Other programs may also use
+            folders elsewhere.
 
     Returns:
         Directory resources.

@@ -96,13 +96,13 @@ class Variables:
         return self.value(name) if name in self._variables else default
 
     def decided(self, name: str) -> t.Any:
-        """Return the value that a role decides on for one of its variables.
+        """Return the value that a role's decision function computes for one of the role's variables.
 
         Args:
             name: name of the variable.
 
         Raises:
-            KeyError: there is no decision of this name.
+            KeyError: there is no decision function for this variable.
         """
         return self._decisions[name](self)
 
@@ -179,8 +179,9 @@ class Variables:
         from variables with the same prefix. A dataclass with a method `of(variables, prefix)` fills itself.
 
         Args:
-            settings: the dataclass. Its annotations are the types of the variables. Most of these dataclasses are in
-                `role_variables`, which declares the variables that users set, or derive from one there.
+            settings: the dataclass. Its annotations are the types of the variables. Most of these dataclasses are
+                defined in `role_variables`, or derive from a dataclass there. That package declares the variables that
+                users set.
             prefix: prefix of the variables' names, which is the role's name.
 
         Returns:
@@ -219,5 +220,5 @@ class Variables:
 
 @functools.cache
 def _variables(settings: t.Any, prefix: str) -> t.Mapping[str, Variable]:
-    """Return the variable of each field of a dataclass."""
+    """Return the variable for each field of a dataclass, by field name."""
     return dict(zip(properties(settings), variables(settings, prefix).values(), strict=True))

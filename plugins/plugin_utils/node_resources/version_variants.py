@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources that a host would have with each version in its cache, for machines that choose their versions.
+"""The resources that a host would have with each cached version that a new machine may choose at first boot.
 
 To get the resources of a version, the host's variables are evaluated again with this version in place of the installed
 one. So a playbook would produce the same resources for this version.
@@ -25,7 +25,7 @@ _ROLES = (container_runtime.ROLE, cni.ROLE, kubernetes_node.ROLE)
 
 
 class SettableComponent(t.NamedTuple):
-    """A component, and the variables that set its version, the role's own variable first."""
+    """A component and the names of the variables that set its version; the component's own variable is first."""
 
     component: VersionedComponent
     variables: tuple[str, ...]
@@ -106,7 +106,7 @@ def components(host: Variables) -> list[SettableComponent]:
 
 
 def _cached(host: Variables) -> dict[str, list[str]]:
-    """Return the versions that role image_cache caches, by kind, oldest first."""
+    """Return the versions that role image_cache stores in the cache, by kind of component, oldest first."""
     settings = host.read(image_cache.ArtifactCacheSettings, image_cache.ROLE)
     versions: dict[str, list[str]] = {}
     for one in image_cache.artifacts(settings, []):

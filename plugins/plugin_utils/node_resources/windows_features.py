@@ -11,7 +11,7 @@ ROLE = "windows_features"
 
 
 def resources(settings: WindowsFeaturesVariables) -> list[ResourceMapping]:
-    """Return the features to install and the features to remove.
+    """Return the resources that install or remove Windows features.
 
     Args:
         settings: the role's variables.

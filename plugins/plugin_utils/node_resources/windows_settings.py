@@ -85,7 +85,7 @@ def _time_servers(settings: WindowsSettings) -> list[ResourceMapping]:
 
 
 def _proxy(proxy: Proxy) -> list[ResourceMapping]:
-    """Return the resources of the proxy. Settings that are no longer in the inventory are removed (`managed`)."""
+    """Return the resources that set the machine's proxy. Settings that are no longer in the inventory are removed."""
     variables = (
         ("HTTP_PROXY", proxy.http_proxy, bool(proxy.http_proxy)),
         ("HTTPS_PROXY", proxy.https_proxy, bool(proxy.https_proxy)),

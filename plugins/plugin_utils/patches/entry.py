@@ -26,7 +26,8 @@ class PatchEntry(PatchFileEntry):
     name: str = ""
     kb: str = ""
     build: t.Any = None
-    """Text such as `20348.2700`. Numbers are rejected, because YAML drops their trailing zeros."""
+    """A Windows build, as a string such as `20348.2700`. Numbers are rejected, because YAML drops their trailing
+    zeros."""
     package: str = ""
     requires: tuple[PatchFileEntry, ...] = ()
     arguments: tuple[str, ...] | None = None

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Patches that are files: the calls that download, verify and install a patch, and how to read their results (no I/O).
 
-A failure ends the work on its patch, but never the batch: each call depends only on the calls whose results it
-uses, and these belong to the same patch.
+If a call fails, later calls for the same patch are skipped, but other patches are still installed: each call depends
+only on calls for its own patch.
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ from .outcome import Attempt, Outcome
 from .patch import NodePatches, Patch, PatchFile, only_test_signing
 
 _NOT_TRUSTED: tuple[Json, ...] = ("UnknownError", "NotTrusted")
-"""Statuses of Get-AuthenticodeSignature for a signer whose root is not trusted, for example for a test signature."""
+"""Statuses of Get-AuthenticodeSignature for a signer whose root certificate is not trusted, for example in a test
+signature."""
 _UNSIGNED: tuple[Json, ...] = ("NotSigned", "NotSupportedFileFormat")
 _DONE = (0, 3010, 1641)
 _ALREADY = 2359302
 _UNTRUSTED = (0x800B0109, 0x800B010A, 0x800B0112)
-"""Errors about an untrusted root. Installers also report these errors while test signing is set but not yet active."""
+"""Error codes for an untrusted root certificate. Installers also report them after test signing was enabled, but before
+the reboot that activates it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FileRules:
-    """The user's rules for patch files, and how a node downloads them."""
+    """The user's rules about which patch files are allowed, and how a node downloads these files."""
 
     test_signing: bool = True
     allowed_signers: tuple[str, ...] = ()
@@ -58,7 +60,7 @@ def refusal(patch: Patch, node: NodePatches, rules: FileRules) -> str:
 
 
 def file_scope(number: int) -> Scope:
-    """Return the scope of the calls that install one patch of a batch."""
+    """Return the scope (the common prefix of call IDs) for the calls that install one patch of a batch."""
     return Scope(f"p{number}.")
 
 
@@ -101,7 +103,7 @@ def sweep_call() -> Call:
 def _fetch(
     patch: Patch, file: PatchFile, rules: FileRules, present: CallResult, pushed: t.Mapping[str, int], index: int
 ) -> t.Iterator[Call]:
-    """Yield the calls that download one file, or join its uploaded pieces, and verify its checksum."""
+    """Yield the calls that download a file, or join the uploaded pieces of a file, and verify the checksum."""
     target = path(patch, file)
     if file.local:
         fetching = join_calls(target, file.sha256, pushed.get(target, 0), index)
@@ -131,7 +133,7 @@ def _fetch(
 
 
 def _download_scope(index: int) -> Scope:
-    """Return the scope of the calls that download a file of a patch."""
+    """Return the scope (the common prefix of call IDs) for the calls that download a file of a patch."""
     return Scope(f"get-{index}.")
 
 
@@ -194,7 +196,7 @@ def _install(patch: Patch, rules: FileRules, needs: tuple[str, ...]) -> Call:
 
 
 def read(patch: Patch, results: t.Mapping[str, CallResult], boots: int) -> Attempt:
-    """Return the outcome of an attempt.
+    """Return the outcome of an attempt to install a patch.
 
     Args:
         patch: the patch.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read and check the user's list of patches before any node is touched, and find its files on the controller."""
+"""Read and check the user's list of patches before any node is touched, and find patch files on the controller."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ from .patch import Build, Patch, PatchFile
 
 EXTENSIONS = (".msu", ".cab", ".exe")
 EXE_ARGUMENTS = ("/q", "/norestart")
-"""Default arguments of an .exe file, which suit Microsoft's private fixes (Azure/aks-engine,
-extensions/windows-patches/v1/installPatches.ps1)."""
+"""Default arguments of .exe files. They suit Microsoft's private fixes. Source: Azure/aks-engine,
+extensions/windows-patches/v1/installPatches.ps1."""
 
 _KB = re.compile(r"(?:KB)?(\d{6,7})", re.IGNORECASE)
 _KB_IN_NAME = re.compile(r"(?<![A-Za-z0-9])kb(\d{6,7})(?!\d)", re.IGNORECASE)
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
 _FOR_TESTS = "installfortestingpurposesonly"
-"""Part of the names of Microsoft's test-signed fixes (Azure/aks-engine, extensions/windows-patches/README.md)."""
+"""Part of the names of Microsoft's test-signed fixes. Source: Azure/aks-engine,
+extensions/windows-patches/README.md."""
 
 Find = t.Callable[[str], str]
-"""Function that returns a relative name's path on the controller; it raises ResourceError if there is no such file."""
+"""Function that returns the path on the controller of a file with a relative name. It raises ResourceError if there is
+no such file."""
 
 
 @functools.cache
 def known_builds() -> t.Mapping[str, Build]:
-    """Return the build that each known cumulative update installs (data/cumulative_updates.json)."""
+    """Return the Windows builds that known cumulative updates install (data/cumulative_updates.json), by KB number."""
     data = json.loads((DATA / "cumulative_updates.json").read_text(encoding="utf-8"))
     return {kb: _build(f"data: {kb}", build) for kb, build in data["builds"].items()}
 
@@ -49,7 +51,7 @@ def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[P
     Args:
         entries: KB numbers (as a string or number), or mappings with the fields of PatchEntry.
         source: folder on the controller, or URL of a mirror, with the files that `file` names; may be empty.
-        find: function that finds relative names if `source` is empty.
+        find: function that finds files with relative names if `source` is empty.
 
     Raises:
         ResourceError: an entry is invalid; the message names the entry and what would be accepted.
@@ -150,7 +152,7 @@ def _requires(
 
 
 def _file(where: str, entry: PatchFileEntry, source: str, find: Find) -> PatchFile:
-    """Return the file at `url`, or the file on the controller or on the mirror that `file` names.
+    """Return the file at `url`, or the file that `file` names on the controller or on the mirror.
 
     Raises:
         ResourceError: the file is not valid or cannot be read. The message shows URLs without user name and query.
@@ -183,7 +185,7 @@ def _file(where: str, entry: PatchFileEntry, source: str, find: Find) -> PatchFi
 
 
 def _at_mirror(mirror: str, name: str) -> str:
-    """Return a file's URL on a mirror. The mirror's own URL may end with a query that contains a signature."""
+    """Return a file's URL on a mirror. A query at the end of the mirror's URL, such as a signature, is kept."""
     base, question, signature = mirror.partition("?")
     return f"{base.rstrip('/')}/{name}{question}{signature}"
 
@@ -212,7 +214,7 @@ def _windows(where: str, given: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def check_sources(patches: t.Sequence[Patch], server: str) -> None:
-    """Check that every patch has a source.
+    """Check that every patch has a file, a URL or an update server.
 
     Raises:
         ResourceError: an entry is only a KB number, and no update server is configured.

@@ -28,9 +28,10 @@ SERVICES = ("wuauserv", "BITS", "TrustedInstaller")
 """Services that an installation needs: Windows Update and wusa fail with 1058 or 0x80070422 if one of them is
 disabled."""
 BATCH_KEY, JOB_KEY = "patches-", "patches-wu-"
-"""Prefixes of the keys of batches and of Windows Update jobs, by which a later run finds work that is still running."""
+"""Prefixes of the keys under which the node stores the state of batches and of Windows Update jobs. A later run uses
+them to find work that is still running."""
 PID = "ansible_async_watchdog_pid"
-"""Key for the ID of the working process in the status file of Ansible's async wrapper."""
+"""The field with the ID of the worker process in the status file of Ansible's async wrapper."""
 
 _SECURE_BOOT = f"{registry_keys.CONTROL}\\SecureBoot\\State"
 _ENABLE = Scope("enable.")
@@ -53,23 +54,23 @@ class Leftovers:
     jobs: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
     """Process IDs of running Windows Update jobs, by key."""
     done: tuple[str, ...] = ()
-    """Keys of work that has ended; its results can be removed."""
+    """Keys of batches and jobs that have ended. Their results can be removed."""
     cache: bool = False
-    """Whether patch files are left."""
+    """Whether the folder of patch files still exists."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PatchObservation:
-    """One observation of a node."""
+    """The state of a node's patches, of its patch files, and of work that earlier runs left behind."""
 
     node: NodePatches
     leftovers: Leftovers
     files: CallResult
-    """The files at the paths of the patches' files, as `@read-file` reports them."""
+    """The patch files on the node, as `@read-file` reports them."""
     pieces: t.Mapping[str, int]
-    """Sizes in bytes of the pieces uploaded from the controller, by path in lower case."""
+    """Sizes in bytes of the pieces of patch files that the controller has uploaded, by path in lower case."""
     free: int | None = None
-    """Free bytes on the system disk; None if unknown."""
+    """Free bytes on the system disk, or None if unknown."""
     settled: bool = True
     warnings: tuple[str, ...] = ()
 
@@ -130,8 +131,8 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
 def settle_calls(seconds: float) -> tuple[Call, ...]:
     """Return the calls that wait until the update stack is idle. If a call reaches its time limit, the next call runs.
 
-    After a reboot, TiWorker finishes the work. Before TiWorker starts, and for minutes after it has ended, only
-    TrustedInstaller runs.
+    After a reboot, TiWorker finishes the installation of updates. Before TiWorker starts, and for minutes after it has
+    ended, only the service TrustedInstaller runs.
     """
     delay = max(0.1, min(5.0, seconds / 40))
     short = max(1, int(seconds / 5 / delay))
@@ -178,7 +179,7 @@ def restore_calls(services: t.Mapping[str, str]) -> tuple[Call, ...]:
     """Return the calls that restore what `enable_calls` changed.
 
     Args:
-        services: start types by service name.
+        services: the start types to restore, by service name.
     """
     restoring: list[Call] = []
     for name, start in services.items():
@@ -199,10 +200,10 @@ def discard_call() -> Call:
 
 
 def read(seen: Observation, windows: WindowsInfo) -> PatchObservation:
-    """Read the results of `calls`.
+    """Return the state that the results of `calls` describe.
 
     Args:
-        seen: the observation.
+        seen: the results of the calls.
         windows: the version of Windows that was read at the same time.
 
     Raises:
@@ -291,6 +292,6 @@ def read_job(text: str) -> dict[str, t.Any]:
 
 
 def _settled(seen: Observation) -> bool:
-    """Return whether TiWorker had stopped by the end of `settle_calls`; true if these calls were not needed."""
+    """Return whether TiWorker had stopped by the end of `settle_calls`, or true if these calls were not made."""
     again = seen.calls.get("settle.again")
     return again is None or again.ok or (again.error is not None and "NoProcessFound" in again.error.id)

@@ -10,10 +10,10 @@ import typing as t
 from .patch import NodePatches, Patch, PatchState
 
 Outcome = t.Literal["done", "reboot", "already", "not_applicable", "not_offered", "temporary", "failed"]
-"""Outcome of an installer; `temporary`: a retry may succeed."""
+"""The possible outcomes of an attempt to install a patch. `temporary` means that a retry may succeed."""
 
 TRIES = 3
-"""Number of attempts per patch in one run."""
+"""Maximum number of attempts per patch in one run."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,21 +41,21 @@ class PatchRecord:
     """Latest observed state of the patch."""
     attempts: list[Attempt] = dataclasses.field(default_factory=list)
     _observed_after: tuple[int, int] = (0, 0)
-    """Number of attempts and reboots before the latest observation."""
+    """Numbers of attempts and reboots before the latest observation."""
 
     def record_state(self, verdict: PatchState, boots: int = 0) -> None:
-        """Record an observation of the node, made after a number of reboots in this run."""
+        """Record the state of the patch on the node, observed after a number of reboots in this run."""
         self.first = self.first or verdict
         self.verdict = verdict
         self._observed_after = (len(self.attempts), boots)
 
     def is_fresh(self, boots: int) -> bool:
-        """Return whether the node was observed after the last attempt and reboot."""
+        """Return whether the node was observed after the last attempt and the last reboot."""
         return self._observed_after == (len(self.attempts), boots)
 
     @property
     def last(self) -> Attempt | None:
-        """The latest attempt; None before the first attempt."""
+        """The latest attempt, or None before the first attempt."""
         return self.attempts[-1] if self.attempts else None
 
     def wants_reboot(self, boots: int) -> bool:
@@ -67,7 +67,7 @@ class PatchRecord:
         return any(attempt.boots == boots and attempt.outcome == "reboot" for attempt in self.attempts)
 
     def wants_attempt(self, boots: int) -> bool:
-        """Return whether the patch should be installed, or installed once more.
+        """Return whether the run should try, or try again, to install the patch.
 
         Args:
             boots: number of reboots in this run so far.
@@ -100,8 +100,8 @@ def conclude(record: PatchRecord, node: NodePatches, *, boots: int, blocked: str
         record: the history of the patch in this run.
         node: the latest observed state of the node.
         boots: number of reboots in this run.
-        blocked: why a patch without an attempt failed. If this is empty, as in check mode, the patch's observed state
-            is returned.
+        blocked: the reason if patches without an attempt have failed. If it is empty, as in check mode, such a patch
+            keeps its observed state.
     """
     verdict = record.verdict or PatchState(status="failed", why="the node was not observed")
     if verdict.status != "to_install":

@@ -26,7 +26,7 @@ WELL: t.Collection[str] = frozenset({"installed", "superseded", "skipped"})
 """Statuses that do not fail the task."""
 
 Build = tuple[int, int]
-"""Build and update build revision (UBR): (20348, 2849) is 20348.2849."""
+"""Build number and update build revision (UBR): the pair (20348, 2849) stands for 20348.2849."""
 
 _ROLLUP = re.compile(r"Package_for_RollupFix~[^~]*~[^~]*~[^~]*~(\d+)\.(\d+)\.", re.IGNORECASE)
 _KB_IN_PACKAGE = re.compile(r"(?<![A-Za-z0-9])KB(\d{6,7})(?!\d)", re.IGNORECASE)
@@ -55,7 +55,7 @@ class PatchFile:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Patch:
-    """One entry of the user's list."""
+    """One entry of the user's list of patches."""
 
     name: str
     kb: str = ""
@@ -63,14 +63,14 @@ class Patch:
     build: Build | None = None
     """The build that a cumulative update installs."""
     package: str = ""
-    """Pattern of a package name."""
+    """Pattern for the name of the package that the patch installs."""
     file: PatchFile | None = None
     requires: tuple[PatchFile, ...] = ()
     """Checkpoint updates that must be in the same folder as the file."""
     arguments: tuple[str, ...] = ()
-    """Arguments of an `.exe`."""
+    """Command-line arguments of an `.exe` patch file."""
     test_signed: bool | None = None
-    """Whether the file is test-signed; None if this is unknown until its signature is checked."""
+    """Whether the file is test-signed, or None if this is unknown until its signature is checked."""
     windows: tuple[str, ...] = ()
 
     @property
@@ -95,9 +95,9 @@ class Package:
 
     @property
     def build(self) -> Build | None:
-        """The build of a cumulative update's package, whose name has no KB number (community.windows#421).
+        """The build in the name of a cumulative update's package, or None for any other package.
 
-        None for any other package.
+        The name of such a package contains no KB number (community.windows#421).
         """
         match = _ROLLUP.match(self.name)
         return (int(match[1]), int(match[2])) if match else None
@@ -203,7 +203,7 @@ def _listed(patch: Patch, node: NodePatches) -> PatchState:
 
 
 def _for_others(build: int) -> str:
-    """Return advice to limit a list entry to the build's Windows version, or an empty string if that is unknown."""
+    """Return advice to limit a patch to the Windows version of a build, or an empty string if the build is unknown."""
     version = windows_versions.SUPPORTED.get(build)
     return f'; set windows: ["{version}"] in its entry, so that other nodes skip the patch' if version else ""
 
@@ -250,9 +250,10 @@ def _by_hotfix(patch: Patch, node: NodePatches) -> PatchState | None:
 
 
 def _by_log(patch: Patch, node: NodePatches) -> PatchState | None:
-    """Return the state of a patch that no cmdlet lists and Windows Update logged as installed, or None for any other.
+    """Return the state of a patch that only the log of Windows Update shows as installed, or None for any other patch.
 
-    A logged update of any other kind may have been removed since.
+    The log is used only for kinds of patches that no cmdlet lists. A logged patch of another kind may have been
+    removed.
     """
     title = node.logged.get(patch.kb, "")
     if not title or not _UNLISTED.search(title):

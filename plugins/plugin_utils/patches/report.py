@@ -95,7 +95,7 @@ def table(entries: t.Sequence[t.Mapping[str, t.Any]]) -> str:
 
 
 def _changes(run: PatchRun, verdicts: t.Sequence[PatchState], *, check_mode: bool) -> list[dict[str, t.Any]]:
-    """Return the changes for reports, in the form that node_state uses."""
+    """Return the run's changes for reports, in the form in which module node_state returns its changes."""
     changes = []
     for record, verdict in zip(run.records, verdicts, strict=True):
         if record.changed or (check_mode and verdict.status == "to_install"):

@@ -23,7 +23,7 @@ from .patch import WELL, Patch, judge
 _STARTS = 3
 """Maximum number of attempts to start the Windows Update job, if connection failures prevent its start."""
 _LEAST_FREE = 16 * 2**20
-"""Minimum free space in bytes, which a node needs just to record the work."""
+"""Minimum free space in bytes. With less, a node cannot even record the state of an installation."""
 _MAX_WAITS = 3
 """Maximum number of times that the run waits for the work of earlier runs."""
 FIRST_POLL, POLL = 600, 900
@@ -33,7 +33,7 @@ update takes 15 to 30 minutes, and each poll is a remote command. A poll returns
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PatchOptions:
-    """Options of the run."""
+    """Options of a run that patches a node."""
 
     rules: patches_files.FileRules = dataclasses.field(default_factory=patches_files.FileRules)
     server: str = "default"
@@ -43,7 +43,7 @@ class PatchOptions:
     settle: float = 600.0
     """Time limit for the update stack to become idle after a reboot, in seconds."""
     check_mode: bool = False
-    """Whether only to observe and report."""
+    """Whether the run only observes the node and reports, without changing it."""
 
 
 class PatchRun:
@@ -51,7 +51,7 @@ class PatchRun:
 
     Args:
         session: the session with the node.
-        patches: the list, in the user's order.
+        patches: the patches to install, in the user's order.
         options: options of the run.
     """
 
@@ -67,7 +67,7 @@ class PatchRun:
         self.records = [PatchRecord(patch=patch) for patch in patches]
         self.reboots = 0
         self.seen: PatchObservation | None = None
-        """The latest observation; None before the first observation."""
+        """The latest observation of the node, or None before the first observation."""
         self.first: PatchObservation | None = None
         self.warnings: list[str] = []
 
@@ -151,7 +151,7 @@ class PatchRun:
         """Return whether the node must reboot before anything else.
 
         Args:
-            seen: an observation. If it is None, only the attempts since the last reboot are considered.
+            seen: an observation of the node. If it is None, only the attempts since the last reboot are considered.
         """
         if any(record.wants_reboot(self.reboots) for record in self.records):
             return True
@@ -170,7 +170,7 @@ class PatchRun:
     # --- Installing.
 
     def _attempt(self, todo: t.Sequence[PatchRecord], seen: PatchObservation) -> None:
-        """Install public patches first, then files. Each patch is attempted, even if an earlier attempt failed."""
+        """Install public patches first, then patches with files. A failure does not prevent the next attempts."""
         ready = [record for record in todo if not self._refused(record, seen)]
         public = [record for record in ready if record.patch.public]
         files = [record for record in ready if not record.patch.public]
@@ -186,7 +186,7 @@ class PatchRun:
             self._install(public, files, enable, seen, pushed)
 
     def _refused(self, record: PatchRecord, seen: PatchObservation) -> bool:
-        """Return whether a patch is rejected before the node is changed; a rejection counts as an attempt."""
+        """Return whether a patch is rejected before the node is changed. Record a rejection as a failed attempt."""
         why = patches_files.refusal(record.patch, seen.node, self._options.rules)
         if not why and seen.free is not None and seen.free < _LEAST_FREE:
             why = f"the disk is full: {seen.free / 2**20:.0f} MB are free"
@@ -199,7 +199,9 @@ class PatchRun:
         return bool(why)
 
     def _pushed(self, record: PatchRecord, seen: PatchObservation, pushed: dict[str, int]) -> bool:
-        """Upload a patch's files from the controller; return False after a failure, which counts as an attempt.
+        """Upload a patch's files from the controller, and return whether this succeeded.
+
+        A failure is recorded as a failed attempt.
 
         Args:
             record: the patch.
@@ -227,7 +229,7 @@ class PatchRun:
         seen: PatchObservation,
         pushed: t.Mapping[str, int],
     ) -> None:
-        """Run one Windows Update job, and one batch that waits for it and then installs the files."""
+        """Run one Windows Update job, and one batch that waits for the job and then installs the patch files."""
         job, pid = self._start_update(public) if public else ("", 0)
         calls = [*enable, *(patches_update.wait_calls(job, pid, self._options.rules.timeout) if job else ())]
         for number, record in enumerate(files):
@@ -264,8 +266,8 @@ class PatchRun:
         """Start the Windows Update job.
 
         Returns:
-            The job's key and process ID. The key is empty if the job could not be started, which counts as an attempt
-            for each patch.
+            The job's key and process ID. The key is empty if the job could not be started. In this case, a failed
+            attempt is recorded for each patch.
         """
         job_options = patches_update.arguments([record.patch for record in public], self._options.server)
         step, why = "start Windows Update", f"no job appeared after {_STARTS} attempts"
@@ -288,7 +290,7 @@ class PatchRun:
         record.attempts.append(Attempt(outcome="failed", why=why, boots=self.reboots))
 
     def _tidy(self, seen: PatchObservation) -> None:
-        """Restore services, and remove all patch files if no patch with a file remains to be installed.
+        """Restore the services' start types. Remove all patch files if no patch with a file remains to be installed.
 
         Like the calls that prepare an installation, these calls may safely run twice, so they need no idempotency key.
         """

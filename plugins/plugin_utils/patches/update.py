@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Install public patches with ansible.windows.win_updates: its options, the wait for its job, and its result (no I/O).
 
-The job's result is the module's result under async (`wait` mode at the end of win_updates.ps1).
+The job runs the module with Ansible's `async`, so the job's result is the module's result. See the `wait` mode at the
+end of win_updates.ps1.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from .patch import Patch
 
 ACTION = "ansible.windows.win_updates"
 UPDATE = Scope("wu.")
-"""Scope of the calls of an installation by Windows Update."""
+"""Scope (the common prefix of call IDs) for the calls of an installation by Windows Update."""
 JOB, ANSWER = UPDATE.id("job"), UPDATE.id("answer")
-"""IDs of the calls that find the job and read its result."""
+"""IDs of the calls that find the Windows Update job and read its result."""
 WAITED, ENDED = UPDATE.id("waited"), UPDATE.id("ended")
-"""IDs of two calls: one waits for the job until a time limit, the other fails if the job has not ended by then."""
+"""IDs of two calls. The first waits for the job until a time limit. The second fails if the job has not ended by
+then."""
 SERVERS: t.Mapping[str, str] = {"default": "default", "wsus": "managed_server", "windows_update": "windows_update"}
 """Names of update servers in win_updates, by their names in this collection."""
 _DELAY = 1.0
@@ -32,7 +34,7 @@ _NO_HRESULT = -1
 
 
 def arguments(patches: t.Sequence[Patch], server: str) -> dict[str, t.Any]:
-    """Return the options that make win_updates install only these patches, without a reboot."""
+    """Return the options that make win_updates install only the given patches, without a reboot."""
     return {
         "state": "installed",
         "reboot": False,
@@ -44,17 +46,17 @@ def arguments(patches: t.Sequence[Patch], server: str) -> dict[str, t.Any]:
 
 
 def find_calls(key: str) -> tuple[Call, ...]:
-    """Return the calls that search a key's folder for a job, after the connection failed while the job was started."""
+    """Return the calls that look for a job if the connection failed while the job was started."""
     parameters: dict[str, Json] = {"Path": f"{FOLDER}\\{key}\\j*", "Pattern": PID}
     return (query(JOB, "Select-String", parameters, select=("Line",), until={"LineNumber": 1}, retries=5),)
 
 
 def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
-    """Return the calls that wait for a job and read its result; they stop the batch if the job died or takes too long.
+    """Return the calls that wait for a job and read its result. They stop the batch if the job died or takes too long.
 
     Args:
         key: name of the job's folder.
-        pid: process that does the work; 0 if it has ended.
+        pid: ID of the process that does the work, or 0 if it has ended.
         timeout: time limit in seconds.
     """
     job = f"{FOLDER}\\{key}\\j*"
@@ -91,7 +93,7 @@ def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
 
 
 def read(answer: CallResult | None, patches: t.Sequence[Patch], boots: int) -> dict[str, Attempt]:
-    """Return the outcome for each patch.
+    """Return the outcome of the Windows Update job for each patch.
 
     Args:
         answer: result of the call `wu.answer`.

@@ -10,8 +10,8 @@ import typing as t
 from ...module_utils.addresses import is_link_local
 
 _DNS = 3
-"""Index, in the services' network, of the address that kubespray gives to the cluster's DNS (`skydns_server` in
-roles/kubespray_defaults/defaults/main/main.yml)."""
+"""The index of the address that kubespray gives to the cluster's DNS, within the network of the services. Source:
+`skydns_server` in kubespray's roles/kubespray_defaults/defaults/main/main.yml."""
 
 
 def kubespray_dns(services: str) -> str:

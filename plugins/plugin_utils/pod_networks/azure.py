@@ -11,7 +11,7 @@ from .policies import EndpointPolicy, access_list, broadest, flat
 from .rules import NetworkRules
 
 _TIMEOUT = 120
-"""Seconds that azure-vnet waits for HNS (Azure/azure-container-networking cni/azure-windows-swift.conflist)."""
+"""Seconds that azure-vnet waits for HNS. Source: Azure/azure-container-networking cni/azure-windows-swift.conflist."""
 
 
 class AzureCni(NetworkRules):
@@ -46,7 +46,7 @@ class AzureCni(NetworkRules):
         return {"cniVersion": "0.3.0", "name": self.settings.known_mode.hns_network, "plugins": [plugin]}
 
     def _dns(self) -> dict[str, t.Any]:
-        """Return the DNS settings. azure-vnet rejects servers without a search list."""
+        """Return the DNS settings. azure-vnet rejects DNS servers without a search list."""
         servers = [*self.settings.cluster_dns, platform().wire_server.address]
         return {"Nameservers": servers, "Search": [f"svc.{self.settings.dns_domain}"]}
 

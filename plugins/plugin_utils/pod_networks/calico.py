@@ -4,7 +4,7 @@
 
 The Tigera operator runs Calico on Windows nodes itself. If manifests (for example kubespray's) installed Calico, this
 collection applies the operator's DaemonSet for the cluster's Calico version (tigera/operator v1.40.8,
-pkg/render/windows.go). Differences:
+pkg/render/windows.go). Differences from the operator's DaemonSet:
 
 * The init container uninstall-calico is left out. It removes installations without HostProcess containers, and deletes
   a service named kube-proxy.
@@ -40,7 +40,7 @@ _TOLERATIONS = (
 
 
 def mode_of(facts: t.Mapping[str, t.Any]) -> str:
-    """Return the Linux nodes' mode (vxlan or bgp), or an empty string if Calico has no enabled IP pool.
+    """Return Calico's mode on the Linux nodes (vxlan or bgp), or an empty string if Calico has no enabled IP pool.
 
     Args:
         facts: `calico` in the result of cluster_info.
@@ -52,7 +52,7 @@ def mode_of(facts: t.Mapping[str, t.Any]) -> str:
 
 
 def runs_elsewhere(facts: t.Mapping[str, t.Any]) -> bool:
-    """Return whether something other than this collection runs Calico on Windows nodes: the operator or a DaemonSet.
+    """Return whether the Tigera operator or another tool's DaemonSet runs Calico on Windows nodes.
 
     Args:
         facts: as for `mode_of`.
@@ -61,22 +61,24 @@ def runs_elsewhere(facts: t.Mapping[str, t.Any]) -> bool:
 
 
 class Calico(NetworkRules):
-    """Calico as a DaemonSet."""
+    """Calico, which runs on Windows nodes as a DaemonSet."""
 
     daemon_sets: t.ClassVar[tuple[str, ...]] = (f"{_NAMESPACE}/{_NAME}",)
 
     @staticmethod
     def cluster_mode(facts: t.Mapping[str, t.Any], of_cluster: t.Callable[[str], t.Any]) -> str:
-        """Return the mode that the cluster uses, or that kubespray will set: by default VXLAN without BGP.
+        """Return the mode that the cluster uses or, if it uses none yet, the mode that kubespray will set up.
+
+        kubespray's default is VXLAN without BGP.
 
         Args:
             facts: as for `mode_of`.
-            of_cluster: function that returns a variable of the cluster; empty if it is not set.
+            of_cluster: function that returns a variable of the cluster, or an empty string if it is not set.
         """
         return mode_of(facts) or ("bgp" if str(of_cluster("calico_network_backend")) == "bird" else "vxlan")
 
     def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:
-        """Return Calico's Windows DaemonSet and its ConfigMap, or an empty list if something else runs Calico there.
+        """Return Calico's Windows DaemonSet and its ConfigMap, or an empty list if something else runs it.
 
         Args:
             cluster: the cluster.

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The configuration of Calico's CNI plugin for Windows, as Calico's container install-cni completes and writes it.
+"""The configuration of Calico's CNI plugin for Windows. The container install-cni replaces its placeholders.
 
-Keys and placeholders: tigera/operator v1.40.8 pkg/render/windows.go, projectcalico/calico v3.31.5
+Source of the keys and placeholders: tigera/operator v1.40.8 pkg/render/windows.go, projectcalico/calico v3.31.5
 cni-plugin/pkg/install (install.go, install_windows.go).
 """
 

@@ -45,7 +45,7 @@ class Patches:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Mode:
-    """A mode of a network."""
+    """A mode of a pod network."""
 
     hns_type: t.Literal["L2Bridge", "Overlay", ""]
     """Type of the pods' HNS network; empty if it is unknown because another tool creates the network."""
@@ -56,14 +56,14 @@ class Mode:
     is_overlay: bool
     """Whether packets between nodes are encapsulated (VXLAN)."""
     kube_proxy: KubeProxyRules | None = None
-    """Settings that kube-proxy needs in this mode; None if another tool runs kube-proxy."""
+    """Settings that kube-proxy needs in this mode, or None if another tool runs kube-proxy."""
     fixed: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
     """Settings that have only one possible value on Windows, such as the VXLAN network identifier (`vni`)."""
     mtu_overhead: int = 0
     """Number of bytes that the encapsulation adds to each packet."""
     other_subnets: str = ""
-    """What to use instead if nodes are in several subnets, because this mode's routes cannot cross subnets; empty if
-    the mode works across subnets."""
+    """Advice on what to use instead if nodes are in several subnets, because this mode's routes cannot cross subnets.
+    Empty if the mode works across subnets."""
     features: tuple[str, ...] = ()
     """Windows features that this mode needs. They work only after a reboot."""
     routing: bool = False
@@ -79,14 +79,14 @@ class Mode:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Program:
-    """The programs of one artifact."""
+    """Programs that are unpacked from one artifact."""
 
     title: str
-    """Name of the resource that unpacks the artifact; if empty, the resource has the destination's name."""
+    """Name of the resource that unpacks the artifact. If it is empty, the resource is named after its folder."""
     variables: str
     """The X in the names of the variables for version, URL and checksum, such as `cni_X_version`."""
     destination: str
-    """The variable that contains the folder, without the prefix `cni_`: `bin_dir` for CNI plugins."""
+    """Name of the variable for the programs' folder, without the prefix `cni_`: `bin_dir` for CNI plugins."""
     members: tuple[str, ...]
     renames: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     check: tuple[str, ...]
@@ -101,7 +101,7 @@ class Program:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NetworkFiles:
-    """The network's files and folders on the node, except its programs."""
+    """The files and folders of a pod network on the node, except its programs."""
 
     configuration: str = ""
     """Name of the CNI configuration file."""
@@ -144,29 +144,29 @@ class Support:
     """The versions and container runtimes with which a network works."""
 
     kubernetes: Span | None = None
-    """Supported versions of Kubernetes; None if the network supports all versions that the collection supports."""
+    """Supported versions of Kubernetes, or None if the network supports all versions that the collection supports."""
     windows: tuple[str, ...]
-    """Versions of Windows Server."""
+    """Supported versions of Windows Server."""
     runtimes: tuple[str, ...]
-    """Container runtimes: containerd or docker."""
+    """Supported container runtimes: containerd or docker."""
     reason: str = ""
-    """Why the other versions and runtimes are not supported, as a sentence."""
+    """A sentence that says why other versions and runtimes are not supported."""
     source: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageArchiveKind:
-    """An archive of the network's container images, which the user may specify instead of a registry."""
+    """An archive of the network's container images. Nodes can load it instead of pulling images from a registry."""
 
     artifact: str
-    """The kind of artifact."""
+    """The archive's kind in the catalogue of artifacts."""
     variables: str
     """The X in the names of the variables for version, URL and checksum, such as `cni_X_version`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegistryValue:
-    """A registry value of a node. Services restart when the value changes."""
+    """A registry value of a node. When it changes, the services that read it restart."""
 
     key: str
     value_name: str
@@ -178,7 +178,7 @@ class RegistryValue:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NetworkRelease:
-    """Properties of a network that differ between its releases. Each entry applies until the next entry."""
+    """Properties of a network that differ between its releases. They apply until the release of the next entry."""
 
     since: str
     """The first release to which the entry applies."""
@@ -207,13 +207,13 @@ class KnownNetwork:
 
     name: str
     title: str
-    """The name in messages."""
+    """The network's name in messages."""
     mode_variable: str = ""
     """The variable that selects the mode, without the prefix `cni_`; empty if there is only one mode."""
     mode_of_cluster: bool = False
-    """Whether the mode of the cluster's Linux nodes is used if the variable is empty."""
+    """Whether the mode of the cluster's Linux nodes is used if the mode variable is empty."""
     linux: str = ""
-    """The key of the facts about the network's Linux side in cluster_info's result; empty if there are none."""
+    """Key in cluster_info's result for the facts about the network on Linux nodes; empty if there are none."""
     modes: t.Mapping[str, Mode]
     is_managed: bool
     """Whether this collection installs the network; otherwise another tool installs it."""
@@ -222,10 +222,9 @@ class KnownNetwork:
     pods_in_node_network: bool = False
     """Whether pods have addresses in the nodes' network."""
     needs_azure: bool = False
-    """Whether the network works only on Azure virtual machines. Their network interfaces provide the pods'
-    addresses."""
+    """Whether the network works only on Azure virtual machines, whose network interfaces provide pods' addresses."""
     programs: t.Mapping[str, Program]
-    """The programs, by kind of artifact, in the order in which they are installed."""
+    """The network's programs, by kind of artifact, in the order in which they are installed."""
     files: NetworkFiles
     run_as: tuple[t.Literal["daemonset", "service"], ...]
     """How the network's programs and kube-proxy may run: as pods of a DaemonSet, or as services. Empty if another tool
@@ -234,9 +233,9 @@ class KnownNetwork:
     """The network's services, without kube-proxy. Services that depend on other services come first."""
     supported: Support
     drive: str = ""
-    """The drive of the folders of CNI plugins and configurations, such as `C:`; empty if any drive works."""
+    """The drive that must contain CNI plugins and configurations, such as `C:`; empty if any drive works."""
     image_archive: ImageArchiveKind | None = None
-    """The archive of the network's container images; None if the network has no images."""
+    """The archive of the network's container images, or None if the network has no images."""
     oldest_version: str = ""
     """The oldest version of the network that works on Windows; empty if this collection chooses the version."""
     releases: tuple[NetworkRelease, ...] = ()
@@ -250,18 +249,18 @@ class KnownNetwork:
     """Whether this collection writes the CNI configuration, and can therefore block containers' access to Azure
     services."""
     purpose: t.Literal["flannel", "calico", "kube_proxy"] = "kube_proxy"
-    """The purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
+    """Access purpose (see module_utils/cluster_access.py) for applying the DaemonSets of the network and kube-proxy."""
     read_purpose: str = ""
-    """The purpose for reading how the network is installed on Linux nodes; empty if the purpose `read` suffices."""
+    """Purpose of the cluster access that reads the network's state on Linux nodes; empty if `read` suffices."""
     requested_purposes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """The purpose of each change that a variable requests, by variable name without the prefix `cni_`."""
+    """Purpose of the cluster access for each change that a variable requests, by variable name without `cni_`."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
     """The network policy engines that work with the network."""
     refused_policies: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Why the network does not work with the other network policy engines, by engine."""
 
     def mode(self, name: str) -> Mode:
-        """Return a mode.
+        """Return a mode of the network.
 
         Args:
             name: the mode's name.
@@ -278,7 +277,7 @@ class KnownNetwork:
         """Return the properties of a release of the network.
 
         Args:
-            version: the version. If it is malformed or too old, the oldest release is returned.
+            version: the version. If it is malformed or too old, the properties of the oldest release are returned.
         """
         try:
             parsed_version = Version.parse(version)[:3]
@@ -291,11 +290,11 @@ class KnownNetwork:
         """Return the entry that says why a release does not work in a mode, or None if no problem is known.
 
         Args:
-            version: the version.
+            version: the network's version.
             mode: the mode.
 
         Raises:
-            ValueError: the version is not a full version.
+            ValueError: the version is not a full version such as 1.2.3.
         """
         parsed_version = Version.parse(version)[:3]
         for one in self.broken:
@@ -308,17 +307,17 @@ class KnownNetwork:
         """Return the oldest release that works in a mode and is not older than the given version.
 
         Args:
-            version: the version.
+            version: the network's version.
             mode: the mode.
 
         Raises:
-            ValueError: the version is not a full version.
+            ValueError: the version is not a full version such as 1.2.3.
         """
         broken = self.broken_release(version, mode)
         return version if broken is None else self.working_release(broken.before, mode)
 
     def support_problem(self, *, kubernetes: str, windows: str, runtime: str) -> str | None:
-        """Return what the network expects instead of an unsupported version or runtime, or None if all are supported.
+        """Return an error message for an unsupported version or runtime, or None if the network supports all of them.
 
         Args:
             kubernetes: version of Kubernetes; empty if unknown.
@@ -337,7 +336,7 @@ class KnownNetwork:
         return None
 
     def patch_problem(self, mode: str, *, windows: str, ubr: int) -> str | None:
-        """Return what a mode expects instead of the patches of a node, or None if the patches are new enough.
+        """Return an error message if the node lacks patches that a mode needs, or None if it has them.
 
         Args:
             mode: name of the mode; empty if it is not known yet.
@@ -358,14 +357,14 @@ def catalogue() -> t.Mapping[str, KnownNetwork]:
     """Return all networks, by name.
 
     Raises:
-        ResourceError: a file has an unknown or missing key, a value of the wrong type, the wrong name, or a
+        ResourceError: a data file has an unknown or missing key, a value of the wrong type, the wrong name, or a
             mode_variable that does not fit the number of modes.
     """
     return types.MappingProxyType({name: parsed(name, network_data.text_of(name)) for name in NAMES})
 
 
 def network(name: str) -> KnownNetwork:
-    """Return a network.
+    """Return the facts about a pod network.
 
     Args:
         name: value of `cni_plugin`.
@@ -383,7 +382,7 @@ def parsed(name: str, text: str) -> KnownNetwork:
 
     Args:
         name: the expected name.
-        text: YAML.
+        text: the file's text, which is YAML.
 
     Raises:
         ResourceError: as for `catalogue`.

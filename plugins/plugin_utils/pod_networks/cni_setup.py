@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""The part of the kube-proxy pod's batch file that writes the CNI configuration if no pod of the network does.
 
-On a node that no playbook has joined, nothing else writes this configuration. A playbook writes the same text.
-HostProcess pods start although the node has no CNI configuration yet, because they use the network of the host
-(kubernetes pkg/kubelet/kubelet.go, SyncPod).
+On a node that no playbook has joined, nothing else writes this configuration. When a playbook joins a node, it writes
+the same configuration. HostProcess pods start although the node has no CNI configuration yet, because they use the
+network of the host (kubernetes pkg/kubelet/kubelet.go, SyncPod).
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ ADDRESS = "%HOST_IP%"
 """Placeholder for the node's address in the configuration. cmd.exe replaces it with the value of the container's
 environment variable."""
 HEAD, TAIL = "cni-head.json", "cni-tail.json"
-"""Names of the files in the pod's volume: the configuration up to the line with the node's address, and the rest."""
+"""Names of two files in the pod's volume. The first contains the configuration before the line with the node's address,
+and the second the configuration after this line."""
 
 
 def files(configuration: NetworkFile) -> dict[str, str]:
-    """Return the files in the pod's volume, by name.
+    """Return the contents of the files with the CNI configuration in the pod's volume, by file name.
 
     Args:
         configuration: the CNI configuration.
@@ -30,7 +31,7 @@ def files(configuration: NetworkFile) -> dict[str, str]:
 
 
 def lines(configuration: NetworkFile) -> list[str]:
-    """Return the lines of the batch file.
+    """Return the lines of the batch file that write the CNI configuration.
 
     The folder of CNI configurations is not created here, because it would get the wrong access list. Role cni creates
     the folder.

@@ -33,13 +33,16 @@ _NET_CONF = "C:\\etc\\kube-flannel\\net-conf.json"
 
 
 class Flannel(NetworkRules):
-    """flannel as a DaemonSet or as a service."""
+    """flannel, which runs as a DaemonSet or as a service."""
 
     accounts: t.ClassVar[tuple[str, ...]] = (_ACCOUNT,)
     daemon_sets: t.ClassVar[tuple[str, ...]] = (_DAEMON_SET,)
 
     def net_conf(self) -> dict[str, t.Any]:
-        """Return flannel's net-conf.json (flannel Documentation/configuration.md and Documentation/backends.md)."""
+        """Return flannel's net-conf.json.
+
+        Source: flannel Documentation/configuration.md and Documentation/backends.md.
+        """
         mode = self.settings.known_mode
         backend: dict[str, t.Any] = {"Name": mode.hns_network, "Type": mode.flannel_backend}
         if mode.is_overlay:
@@ -79,7 +82,7 @@ class Flannel(NetworkRules):
         }
 
     def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:
-        """Return flannel's DaemonSet for Windows, and its ConfigMap, account and namespace.
+        """Return flannel's DaemonSet for Windows, and its ConfigMap, service account and namespace.
 
         Args:
             cluster: the cluster.
@@ -99,7 +102,7 @@ class Flannel(NetworkRules):
 
     @staticmethod
     def account_objects() -> list[KubernetesObject]:
-        """Return flannel's account and namespace, and the Secret of the account's token."""
+        """Return flannel's service account and namespace, and the Secret that contains the account's token."""
         return [*_account(), token_secret(_ACCOUNT)]
 
     def files(self, node: NodeSettings) -> list[NetworkFile]:
@@ -185,7 +188,7 @@ def flanneld_arguments(node: NodeSettings) -> list[str]:
 
 
 def _account() -> list[KubernetesObject]:
-    """Return flannel's namespace and account, with the rights that flanneld needs."""
+    """Return flannel's namespace and its service account, which has the rights that flanneld needs."""
     namespace, name = _ACCOUNT.split("/")
     rules = [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]},

@@ -17,7 +17,8 @@ _DSR_BY_DEFAULT = (1, 33)
 """The first minor version of Kubernetes in which the feature gate WinDSR is on by default."""
 
 RESERVATION = "kube-proxy-source-vip\r\neth0"
-"""Content of the reservation in host-local's format: an ID in place of a container's ID, and an interface."""
+"""Content of the file that reserves kube-proxy's address, in the format of the CNI plugin host-local. The first line is
+not a real container's ID; the second is the name of an interface."""
 
 
 def source_vip(pod_cidr: str) -> str:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kube-proxy in the cluster: its DaemonSet for Windows, and its account for nodes on which it runs as a service."""
+"""kube-proxy in the cluster: its DaemonSet for Windows, and its service account for nodes on which it is a service."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from .manifests import (
 from .settings import ClusterSettings, KubernetesObject, NetworkFile
 
 ACCOUNT = "kube-system/kube-proxy-windows"
-"""The account of kube-proxy's Windows service. In a pod, kube-proxy uses the same account as on Linux."""
+"""The service account that kube-proxy's Windows service uses. In a pod, kube-proxy uses the same account as on
+Linux."""
 DAEMON_SET = "kube-system/kube-proxy-windows"
 _LABELS = {"k8s-app": "kube-proxy-windows"}
 
@@ -37,7 +38,7 @@ def objects(
         cluster: the cluster.
         mode: the network's mode.
         kubernetes: version of Kubernetes on the nodes; empty if unknown.
-        cni: the CNI configuration that the pod writes on the node, as in `cni_setup`; None if it writes none.
+        cni: the CNI configuration that the pod writes on the node, as in `cni_setup`, or None if it writes none.
     """
     own_image = cluster.images.get("kube_proxy_image", "")
     setup = _setup(cluster, None if own_image else mode, kubernetes, cni)
@@ -48,15 +49,15 @@ def objects(
 
 
 def account_objects() -> list[KubernetesObject]:
-    """Return the account of kube-proxy's Windows service, its rights and its token."""
+    """Return the service account of kube-proxy's Windows service, and the account's rights and token."""
     return [service_account(ACCOUNT), cluster_role_binding("system:node-proxier", ACCOUNT), token_secret(ACCOUNT)]
 
 
 def _setup(cluster: ClusterSettings, mode: Mode | None, kubernetes: str, cni: NetworkFile | None) -> dict[str, str]:
-    """Return the files with which the pod prepares the node, by name.
+    """Return the files with which kube-proxy's pod prepares the node, by file name.
 
-    The CNI configuration comes first, because the batch file fails while kube-proxy's source address is unknown. The
-    mode is None if the user's image configures kube-proxy.
+    The batch file writes the CNI configuration first, because it fails later if kube-proxy's source address is still
+    unknown. `mode` is None if the user's image configures kube-proxy.
     """
     parts = [] if cni is None else [cni_setup.lines(cni)]
     parts += [] if mode is None else [kube_proxy_setup.lines(mode, cluster.install_dir)]
@@ -87,7 +88,10 @@ def _kube_proxy_files(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> 
 
 
 def _of_all_nodes(given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the user's settings without the keys that the batch file adds per node: YAML allows each key only once."""
+    """Return the user's settings of kube-proxy without the keys that the batch file adds for each node.
+
+    YAML allows each key only once.
+    """
     own = {name: value for name, value in given.items() if name != "hostnameOverride"}
     if isinstance(section := own.get("winkernel"), t.Mapping):
         own["winkernel"] = {name: value for name, value in section.items() if name != "sourceVip"}
@@ -97,7 +101,7 @@ def _of_all_nodes(given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 def _pod(cluster: ClusterSettings, own_image: str, cni: NetworkFile | None, *, configures: bool) -> dict[str, t.Any]:
     """Return kube-proxy's pod, which runs the node's kube-proxy.exe or the user's image.
 
-    If `configures` is true, the pod runs the batch file first.
+    If `configures` is true, the pod first runs the batch file that prepares the node.
     """
     setup = [_setup_container(cluster, cni)] if configures else []
     proxy = container("kube-proxy", own_image, env=environment("NODE_NAME")) if own_image else _cached_program(cluster)
@@ -105,7 +109,7 @@ def _pod(cluster: ClusterSettings, own_image: str, cni: NetworkFile | None, *, c
 
 
 def _setup_container(cluster: ClusterSettings, cni: NetworkFile | None) -> dict[str, t.Any]:
-    """Return the container that runs the batch file."""
+    """Return the container that runs the batch file that prepares the node."""
     address = ["HOST_IP"] if cni is not None and cni_setup.needs_address(cni) else []
     known = environment("POD_UID", "NODE_NAME", *address)
     # Use a batch file, because quotes in an argument would reach cmd.exe with a backslash before each.

@@ -5,7 +5,8 @@ r"""The part of the kube-proxy pod's batch file that writes kube-proxy's configu
 On a node that no playbook has joined, nothing else writes this configuration. kubectl.exe, which is in the same folder
 as kube-proxy.exe, reads the field of the Node object from which the source address on an overlay is computed.
 
-cmd.exe computes with signed 32-bit integers; `>>` keeps the sign, which `&255` removes (learn.microsoft.com: set).
+cmd.exe computes with signed 32-bit integers; `>>` keeps the sign, which `&255` removes. Source: learn.microsoft.com,
+the command `set`.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from .catalogue import Mode
 from .node_batch import ACCESS, replaced
 
 HEAD, TAIL, RESERVED = "config-head.yaml", "config-tail.yaml", "reservation"
-"""Names of the files in the pod's volume: the parts of the configuration before and after the node's name, and the
-content of the reservation of the source address."""
+"""Names of the files in the pod's volume. Two contain kube-proxy's configuration before and after the node's name. The
+third contains the text of the file that reserves the source address."""
 _QUERIES: t.Mapping[str, tuple[str, str]] = {
     # The last usable address of the pod CIDR, as kube_proxy.source_vip.
     "host-local": ("{.spec.podCIDR}", "(ip|((1<<(32-length))-1))-1"),
     # The address after the published one, as kube_proxy.endpoint_address.
     "network-endpoint": ("{.metadata.annotations.projectcalico\\.org/IPv4VXLANTunnelAddr}", "ip+1"),
 }
-"""The Node object's field and the expression from which the source address is computed, by `source_vip`."""
+"""For each kind of `source_vip`: the field of the Node object from which the source address is computed, and the
+formula."""
 
 
 def parts(configuration: str) -> tuple[str, str]:
@@ -39,7 +41,7 @@ def parts(configuration: str) -> tuple[str, str]:
 
 
 def lines(mode: Mode, install_dir: str) -> list[str]:
-    """Return the lines of the batch file.
+    """Return the lines of the batch file that write kube-proxy's configuration.
 
     Args:
         mode: the network's mode.
@@ -58,7 +60,7 @@ def lines(mode: Mode, install_dir: str) -> list[str]:
 
 
 def _source_address(field: str, formula: str, install_dir: str) -> list[str]:
-    """Return the lines that set `address`.
+    """Return the lines of the batch file that compute the source address and set the variable `address` to it.
 
     If the Node object lacks the field, the container fails, and the kubelet starts the container again.
     """
@@ -83,7 +85,7 @@ def _source_address(field: str, formula: str, install_dir: str) -> list[str]:
 
 
 def _reservation(mode: Mode) -> list[str]:
-    """Return the lines that reserve the source address in host-local, as kube_proxy.reservation does."""
+    """Return the lines of the batch file that reserve the source address in host-local."""
     folder = f"{node_paths.HOST_LOCAL_ADDRESSES}\\{mode.hns_network}"
     return [
         f"if not exist {folder} mkdir {folder}",

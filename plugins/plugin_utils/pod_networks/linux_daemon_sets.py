@@ -16,7 +16,7 @@ NODE_SELECTOR = {"kubernetes.io/os": "linux"}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LabelledManager:
-    """A tool that a label or annotation of a DaemonSet names."""
+    """A tool that manages DaemonSets. A label or annotation of these DaemonSets names the tool."""
 
     key: str
     value: str = "*"

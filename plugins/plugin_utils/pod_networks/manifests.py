@@ -13,9 +13,10 @@ from .settings import KubernetesObject
 
 POD_VOLUME = "C:\\var\\lib\\kubelet\\pods\\$(POD_UID)\\volumes\\kubernetes.io~projected\\access"
 """Path of a pod's projected volume. A HostProcess container has the host's file system, but its volumes are
-mounted elsewhere on Windows Server 2019 and with containerd 1.6 (kubernetes.io: Create a Windows HostProcess Pod)."""
+mounted elsewhere on Windows Server 2019 and with containerd 1.6. Source: kubernetes.io, Create a Windows HostProcess
+Pod."""
 MOUNTS: t.Sequence[t.Mapping[str, t.Any]] = ({"name": "access", "mountPath": "/var/run/winkube", "readOnly": True},)
-"""Mounts of that volume."""
+"""Mounts of a pod's projected volume."""
 _FIELDS = {
     "POD_UID": "metadata.uid",
     "POD_NAME": "metadata.name",
@@ -39,7 +40,7 @@ def environment(*names: str) -> list[dict[str, t.Any]]:
 
 
 def container(name: str, image: str, **properties: t.Any) -> dict[str, t.Any]:
-    """Return a container that mounts the pod's volume.
+    """Return a container that mounts the pod's projected volume.
 
     Args:
         name: name of the container.
@@ -63,7 +64,8 @@ def host_process_pod(
     Args:
         account: name of the service account.
         containers: the containers.
-        config_map: name of the ConfigMap whose files are in the pod's volume, with a token and the CA certificate.
+        config_map: name of the ConfigMap whose files the pod's projected volume contains, together with a token and the
+            CA certificate.
         init_containers: containers that run first.
     """
     return {
@@ -92,7 +94,7 @@ def host_process_pod(
 
 
 def node_affinity(network: str = "") -> dict[str, t.Any]:
-    """Return the affinity of pods that run the network on nodes.
+    """Return the node affinity of a pod network's own pods.
 
     Args:
         network: the network that a node's label must name; empty if the pods also run on nodes without such a label.
@@ -147,7 +149,7 @@ def config_map(name: str, files: t.Mapping[str, str]) -> KubernetesObject:
 
 
 def pod_kubeconfig(api_server: str) -> str:
-    """Return the kubeconfig of a pod. The token and the CA certificate are in the same folder.
+    """Return the kubeconfig of a pod. It refers to a token and a CA certificate in its own folder.
 
     Args:
         api_server: the API server as `host:port`.

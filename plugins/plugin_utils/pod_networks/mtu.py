@@ -31,7 +31,7 @@ class LinuxMtu:
 
 
 def linux_mtu(known: KnownNetwork, mode: str, cluster: t.Mapping[str, t.Any]) -> LinuxMtu | None:
-    """Return the configured MTU of Linux nodes, or None if it is unknown or the network is not an overlay.
+    """Return the configured MTU of pods on Linux nodes, or None if it is unknown or the network is not an overlay.
 
     Without a setting, each Linux node derives the MTU from its own network adapter, about which the cluster has no
     information.

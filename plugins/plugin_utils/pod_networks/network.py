@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The pod network of a node, for all other packages. The rules of each network are in a separate module."""
+"""The class that describes a node's pod network to other packages. Each network's rules have a separate module."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class PodNetwork:
 
     @property
     def node_label(self) -> str:
-        """Value of the node label that keeps the networks' DaemonSets away; empty if the node must not have the label.
+        """Value of the node label that keeps networks' DaemonSets off the node; empty if the label must be absent.
 
         Docker cannot run the DaemonSets' HostProcess containers, regardless of the node's network.
         """
@@ -110,7 +110,7 @@ class PodNetwork:
 
     @property
     def accounts(self) -> list[str]:
-        """The accounts (`NAMESPACE/NAME`) whose tokens a node's services use; empty if there are no services."""
+        """The service accounts (`NAMESPACE/NAME`) whose tokens the node's services use; empty without services."""
         return [*self.rules.accounts, kube_proxy_pods.ACCOUNT] if self.runs_as_services else []
 
     def identity(self) -> dict[str, str]:
@@ -129,7 +129,7 @@ class PodNetwork:
         return {**self.identity(), **({"services": True} if self.runs_as_services else {})}
 
     def record_text(self) -> str:
-        """Return the content of the file with the record."""
+        """Return the content of the file that stores the record of the node's network."""
         return as_line(self.record())
 
     @property
@@ -210,7 +210,7 @@ class PodNetwork:
         ]
 
     def _configuration_by_pod(self, cluster: ClusterSettings) -> NetworkFile | None:
-        """Return the CNI configuration to which kube-proxy's pod adds the node's address before writing it."""
+        """Return the CNI configuration that kube-proxy's pod writes to the node after adding the node's address."""
         named = self.cni_configuration(cni_setup.ADDRESS)
         if named is None:
             return None
@@ -240,7 +240,7 @@ def cluster_mode(known: KnownNetwork, facts: t.Mapping[str, t.Any], of_cluster: 
     Args:
         known: the network.
         facts: how the network is installed on Linux nodes, as cluster_info returns it; empty if unknown.
-        of_cluster: function that returns a variable of the cluster; empty if it is not set.
+        of_cluster: function that returns a variable of the cluster, or an empty string if it is not set.
     """
     return _RULES[known.name].cluster_mode(facts, of_cluster) if known.mode_of_cluster else ""
 
@@ -248,7 +248,7 @@ def cluster_mode(known: KnownNetwork, facts: t.Mapping[str, t.Any], of_cluster: 
 def images(settings: NetworkSettings, cluster: ClusterSettings) -> list[str]:
     """Return the container images that a network's DaemonSets pull, except the base image.
 
-    The user's images of flannel and kube-proxy are not included.
+    Images that the user sets for flannel and kube-proxy are not included.
 
     Args:
         settings: the network's variables.
@@ -258,7 +258,7 @@ def images(settings: NetworkSettings, cluster: ClusterSettings) -> list[str]:
 
 
 def accounts(plugins: t.Iterable[str]) -> list[str]:
-    """Return the accounts (`NAMESPACE/NAME`) of networks that run as services, and of kube-proxy.
+    """Return the service accounts (`NAMESPACE/NAME`) of networks that run as services, and of kube-proxy.
 
     Args:
         plugins: values of `cni_plugin`.
@@ -268,7 +268,7 @@ def accounts(plugins: t.Iterable[str]) -> list[str]:
 
 
 def account_objects(plugins: t.Iterable[str]) -> list[KubernetesObject]:
-    """Return the objects in the cluster that give accounts to networks that run as services, and to kube-proxy.
+    """Return the cluster objects that give service accounts to kube-proxy and to networks that run as services.
 
     Args:
         plugins: as for `accounts`.
@@ -281,7 +281,9 @@ def account_objects(plugins: t.Iterable[str]) -> list[KubernetesObject]:
 
 
 def former_account_objects(former: str, plugins: t.Iterable[str]) -> list[KubernetesObject]:
-    """Return the objects to remove with a former network's account, or an empty list if that account is still in use.
+    """Return a former network's service account and the cluster objects that belong to it, for their removal.
+
+    The list is empty if the account is still in use.
 
     Args:
         former: the former network; an unknown network has no account.

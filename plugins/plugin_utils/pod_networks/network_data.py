@@ -21,7 +21,7 @@ def text_of(name: str) -> str:
     """Return the text of a network's data file.
 
     Args:
-        name: the network.
+        name: the network's name.
     """
     return (_FOLDER / f"{name}.yml").read_text(encoding="utf-8")
 
@@ -33,7 +33,7 @@ def content(text: str) -> dict[str, t.Any]:
     network that `like` names.
 
     Args:
-        text: YAML.
+        text: the file's text, which is YAML.
     """
     own = yaml_load(text) or {}
     if not isinstance(own, dict) or _LIKE not in own:

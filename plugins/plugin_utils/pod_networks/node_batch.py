@@ -20,7 +20,7 @@ _VOLUME = POD_VOLUME.replace("$(POD_UID)", "%POD_UID%")
 
 
 def batch(install_dir: str, *parts: t.Iterable[str]) -> str:
-    """Return the batch file.
+    """Return the text of the batch file.
 
     Args:
         install_dir: folder of the Kubernetes programs on the nodes.
@@ -48,7 +48,7 @@ def replaced(target: str, *, new: str, generated: str, unfinished: str) -> list[
 
     Args:
         target: path of the file.
-        new: path of the file with the new content, which is removed.
+        new: path of a temporary file with the new content. This file is removed.
         generated: path of the copy of what the last pod wrote.
         unfinished: path of a file that exists while the pod writes `target` and `generated`. If the last pod was
             interrupted, the two files may differ.

@@ -19,7 +19,9 @@ _TCP = "6"
 
 
 def nested(kind: str, settings: t.Mapping[str, t.Any]) -> EndpointPolicy:
-    """Return a policy for the HCN API (microsoft/hcsshim hcn/hcnpolicy.go).
+    """Return a policy in the form of the HCN API.
+
+    Source: microsoft/hcsshim hcn/hcnpolicy.go.
 
     Args:
         kind: type of the policy.
@@ -29,7 +31,9 @@ def nested(kind: str, settings: t.Mapping[str, t.Any]) -> EndpointPolicy:
 
 
 def flat(kind: str, settings: t.Mapping[str, t.Any]) -> EndpointPolicy:
-    """Return a policy for the older HNS API, or for azure-vnet (microsoft/hcsshim internal/hns/hnspolicy.go).
+    """Return a policy in the form of the older HNS API, which azure-vnet also uses.
+
+    Source: microsoft/hcsshim internal/hns/hnspolicy.go.
 
     Args:
         kind: type of the policy.
@@ -71,7 +75,7 @@ def access_list(settings: NetworkSettings) -> list[dict[str, t.Any]]:
 def broadest(networks: t.Iterable[str]) -> list[str]:
     """Return the networks, without those that another network with the same first address contains.
 
-    Windows Server 2019 ignores the prefix lengths when it compares exceptions of outbound NAT, and keeps only one of
+    Windows Server 2019 ignores the prefix lengths when it compares exceptions from outbound NAT, and keeps only one of
     several networks with the same address (Azure/AgentBaker azurecnifunc.ps1, GetBroadestRangesForEachAddress). The
     shorter list has the same effect on every version of Windows.
 

@@ -10,7 +10,7 @@ from .settings import ClusterSettings, KubernetesObject, NetworkFile, NetworkSer
 
 
 class NetworkRules:
-    """The parts of a network on nodes and in the cluster. By default, as for networks of other tools, there are none.
+    """The parts of a network on nodes and in the cluster. This base class, for other tools' networks, has none.
 
     Args:
         settings: the network's variables.
@@ -29,11 +29,11 @@ class NetworkRules:
 
     @staticmethod
     def cluster_mode(facts: t.Mapping[str, t.Any], of_cluster: t.Callable[[str], t.Any]) -> str:  # noqa: ARG004
-        """Return the Linux nodes' current or future mode, or an empty string if they do not determine the mode.
+        """Return the network's current or future mode on Linux nodes, or an empty string if it is not determined.
 
         Args:
             facts: how the network is installed on Linux nodes, as cluster_info returns it; empty if unknown.
-            of_cluster: function that returns a variable of the cluster; empty if it is not set.
+            of_cluster: function that returns a variable of the cluster, or an empty string if it is not set.
         """
         return ""
 

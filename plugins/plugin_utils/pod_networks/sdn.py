@@ -10,12 +10,12 @@ from .flannel import Flannel
 from .policies import EndpointPolicy, access_list, nested
 
 _CNI_VERSION = "0.3.0"
-"""Version of the CNI specification. The plugins accept 0.3.0 since their version 0.2.2, but none accepts 0.3.1 or 1.1.0
-(microsoft/windows-container-networking cni/cni.go, VersionsSupported)."""
+"""Version of the CNI specification. The plugins accept 0.3.0 since their version 0.2.2, but no version accepts 0.3.1 or
+1.1.0. Source: microsoft/windows-container-networking cni/cni.go, VersionsSupported."""
 
 
 class SdnBridge(Flannel):
-    """The plugin sdnbridge. flanneld creates the HNS network, its endpoint and the routes, as for win-bridge."""
+    """The plugin sdnbridge. As for win-bridge, flanneld creates the HNS network, its endpoint and the routes."""
 
     configured_on_node: t.ClassVar[bool] = True
 
@@ -55,6 +55,6 @@ class SdnOverlay(SdnBridge):
         return {}
 
     def _policies(self, internal_ip: str) -> list[EndpointPolicy]:
-        """Return the policies, with the node's address, which sdnoverlay (unlike win-overlay) cannot find itself."""
+        """Return the policies. One contains the node's address, which sdnoverlay, unlike win-overlay, cannot find."""
         provider = [nested("ProviderAddress", {"ProviderAddress": internal_ip})] if internal_ip else []
         return [*super()._policies(internal_ip), *provider]

@@ -26,7 +26,7 @@ class NetworkSettings:
     run_as: str
     """Value of `cni_run_as`."""
     is_docker: bool
-    """Whether the runtime is Docker, which has no HostProcess containers."""
+    """Whether the container runtime is Docker, which has no HostProcess containers."""
     pods_subnet: str
     services_subnet: str
     cluster_dns: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class NetworkSettings:
     block_imds: bool = False
     """Whether containers are denied access to Azure's Instance Metadata Service."""
     vnet_subnets: tuple[str, ...] = ()
-    """Networks that pods of Azure CNI reach with their own addresses, in addition to the pods' network."""
+    """Networks that Azure CNI's pods reach without outbound NAT, in addition to the pods' network."""
 
     @property
     def known(self) -> KnownNetwork:
@@ -103,7 +103,7 @@ class NodeSettings:
     tokens: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Tokens of service accounts by `NAMESPACE/NAME`, if the network runs as services."""
     folders: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Folders of programs by variable, as in `ClusterSettings`."""
+    """Folders of programs by variable name, as in `ClusterSettings`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ _LISTS: t.Mapping[str, str] = {
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem for each invalid value.
+    """Return a problem for each invalid variable that concerns artifacts.
 
     Args:
         values: templated values of all role options that are set.
@@ -78,7 +78,7 @@ def refused(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Pro
 
 
 def _verify(values: t.Mapping[str, t.Any]) -> object:
-    """Return `artifact_verify`, which all roles share."""
+    """Return the value of `artifact_verify`, which all roles share."""
     sources = [given for name, given in values.items() if name.endswith("_artifact_sources")]
     given = [one["verify"] for one in sources if isinstance(one, t.Mapping) and "verify" in one]
     return given[0] if given else verification.WARN
@@ -88,7 +88,7 @@ def cached(values: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     """Return the resources of the artifacts that the role image_cache caches.
 
     Raises:
-        ArtifactError: a list is invalid.
+        ArtifactError: a list of artifacts is invalid.
     """
     given = values.get("image_cache_artifact_sources") or {}
     sources = {**given, "mirror": values.get("image_cache_artifact_mirror") or ""}
@@ -125,7 +125,7 @@ def _source_problems(sources: t.Mapping[str, t.Any], mirror: str) -> t.Iterator[
 
 
 def _check_signers(given: object) -> None:
-    """Check the signers of all kinds of artifact.
+    """Check the signers that the user allows for each kind of artifact.
 
     Raises:
         ArtifactError: an entry is invalid, or a kind is unknown.
@@ -145,7 +145,7 @@ def _folder_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
 
 
 def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
-    """Check the URLs and checksums that replace or pin the artifacts of roles, and the artifacts' versions."""
+    """Check the variables for the versions, the URLs and the SHA-256 checksums of the roles' artifacts."""
     for kind in catalogue.catalogue().values():
         if not kind.variables:
             continue

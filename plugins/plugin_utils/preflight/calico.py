@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check whether Windows nodes can take part in a cluster's Calico (no I/O).
 
-Limits: docs.tigera.io, Calico Open Source 3.32, "Limitations and known issues" of Calico for Windows. Other sources are
-in data/networks/calico.yml.
+Source of Calico's limits on Windows: docs.tigera.io, Calico Open Source 3.32, "Limitations and known issues" of Calico
+for Windows. Other sources are in data/networks/calico.yml.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def requested_changes(node: HostVariables, calico: Facts) -> list[RequestedChang
 
 
 def windows_nodes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problem if the operator's DaemonSet would replace the networks of live Windows nodes.
+    """Return a problem if the Tigera operator's DaemonSet would replace the networks of live Windows nodes.
 
     This DaemonSet runs on all Windows nodes, including nodes that are not drained, and removes other HNS networks when
     it starts (projectcalico/calico v3.31.5 node/windows-packaging/CalicoWindows/node, node-service.ps1).
@@ -161,7 +161,7 @@ def _strict_affinity(node: HostVariables, calico: Facts) -> list[Problem]:
 
 
 def _pools(node: HostVariables, calico: Facts) -> list[Problem]:
-    """Return problems with the pools from which pods get their addresses."""
+    """Return problems with Calico's IP pools, from which pods get their addresses."""
     different = []
     for pool in calico["pools"]:
         where = f"the IPPool {pool['name']}"
@@ -197,7 +197,7 @@ def _pools(node: HostVariables, calico: Facts) -> list[Problem]:
 
 
 def _inside(node: HostVariables, pool: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problem if a pool is outside the pod network that kube-proxy and the checks use."""
+    """Return a problem if a Calico IP pool is outside the pod network that the host's variables define."""
     try:
         pods = ipaddress.ip_network(node.pods, strict=False)
     except ValueError:
@@ -251,7 +251,7 @@ def _fixed(calico: Facts) -> list[Problem]:
 
 
 def _linux(setting: t.Literal["vni", "port"], value: int) -> str:
-    """Return how to change a VXLAN setting of the Linux nodes."""
+    """Return advice on how to change a VXLAN setting of the Linux nodes."""
     field = {"vni": "vxlanVNI", "port": "vxlanPort"}[setting]
     return (
         f"Set calico_vxlan_{setting}: {value} in kubespray's inventory, or {field}: {value} in the FelixConfiguration "
@@ -260,7 +260,7 @@ def _linux(setting: t.Literal["vni", "port"], value: int) -> str:
 
 
 def _felix(calico: Facts) -> list[Problem]:
-    """Return problems with cluster-wide settings that Windows nodes do not support."""
+    """Return problems with cluster-wide Calico settings that Windows nodes do not support."""
     fields = (
         (
             "bpfEnabled",
@@ -283,7 +283,7 @@ def _felix(calico: Facts) -> list[Problem]:
 
 
 def _typha(calico: Facts) -> list[Problem]:
-    """Return the problem if this collection's DaemonSet would need certificates for Typha."""
+    """Return a problem if this collection's Calico DaemonSet would need certificates for Typha."""
     if not calico["typha"] or not calico["typha_secure"] or runs_elsewhere(calico):
         return []
     expected = "expected false, because the DaemonSet for Windows has no certificates for Typha"

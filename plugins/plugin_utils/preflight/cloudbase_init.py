@@ -15,11 +15,12 @@ _LISTS = ("metadata_services", "plugins", "unattend_metadata_services", "unatten
 _VALUE = "expected a single-line string, a number, true, false, or a list whose items contain no commas"
 _SERIAL = re.compile(r"COM[1-9][0-9]?,[0-9]{3,6},[NEOMS],[5-8]", re.ASCII)
 _ACCOUNT = re.compile(r"[^\"/\\\[\]:;|=,+*?<>@\s](?:[^\"/\\\[\]:;|=,+*?<>@\r\n\t]{0,18}[^\"/\\\[\]:;|=,+*?<>@\s.])?")
-"""Pattern for names of local accounts: learn.microsoft.com/windows-server/administration/windows-commands/net-user."""
+"""Pattern for names of local accounts. Source:
+learn.microsoft.com/windows-server/administration/windows-commands/net-user."""
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem for each value that cannot be used.
+    """Return a problem for each variable of cloudbase-init whose value cannot be used.
 
     Args:
         values: templated values of all role options that are set.

@@ -23,7 +23,7 @@ _SHARED: t.Mapping[str, tuple[str, str]] = {
     "cni_pods_subnet": ("the pods' network", "kube_pods_subnet"),
     "cni_services_subnet": ("the services' network", "kube_service_addresses"),
 }
-"""For each of NETWORKS, its description and the shared variable that sets it."""
+"""A description of each network variable, and the shared variable from which it gets its value."""
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
 
 
@@ -44,7 +44,7 @@ _CHECKS: t.Mapping[str, LinuxChecks] = types.MappingProxyType(
         "calico": LinuxChecks(calico.problems, calico.windows_nodes, calico.requested_changes),
     }
 )
-"""The checks, by the key of the network's facts (`KnownNetwork.linux`)."""
+"""The checks of each network. The keys are the values of `KnownNetwork.linux`."""
 
 
 def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -68,7 +68,7 @@ def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
 
 
 def linux_problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problems with the network of the Linux nodes, and with the DNS address that they use.
+    """Return problems with the Linux nodes' pod network, and with the DNS address that the node's pods would use.
 
     Args:
         node: the host.
@@ -91,7 +91,10 @@ def version_warnings(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> lis
 
 
 def _linux(node: HostVariables, cluster: Facts) -> tuple[LinuxChecks | None, Facts]:
-    """Return the checks of the host's network on Linux nodes (None if there are none), and the network's facts."""
+    """Return the checks of the host's network on Linux nodes, and the facts about the network.
+
+    The first value is None if there are no checks.
+    """
     known = catalogue().get(node.cni_plugin)
     if known is None or not known.linux:
         return None, {}
@@ -155,7 +158,7 @@ def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
 
 
 def dns(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problem if pods on the node would use a DNS address that only Linux nodes serve."""
+    """Return a problem if pods on the node would use a DNS address that only Linux nodes serve."""
     local = [address for address in cluster.get("cluster_dns") or () if is_link_local(address)]
     if not local or node.cluster_dns:
         return []
@@ -197,7 +200,7 @@ def endpoint(node: HostVariables, cluster_endpoint: str) -> list[Problem]:
 
 
 def split_endpoint(text: str) -> tuple[str, int | None]:
-    """Return the host and port of `HOST:PORT`; the port is None if the text does not have this form."""
+    """Return the host and port of a string `HOST:PORT`. The port is None if the string does not have this form."""
     host, colon, port = text.strip().rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not host or "/" in host or (":" in host and not bracketed):
@@ -207,7 +210,9 @@ def split_endpoint(text: str) -> tuple[str, int | None]:
 
 
 def name_to_resolve(api_server: str, hosts: t.Mapping[str, str]) -> str:
-    """Return the endpoint's name, or an empty string if it is an address or the node's hosts file contains it.
+    """Return the API server's host name, or an empty string if the node needs no DNS server to resolve it.
+
+    The result is empty for an IP address and for a name in the node's hosts file.
 
     Args:
         api_server: `HOST:PORT`.

@@ -26,7 +26,7 @@ _DOCKER = ("docker", "moby")
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem for each invalid value.
+    """Return a problem for each invalid value in the variables for container images and registries.
 
     Args:
         values: templated values of all role options that are set.
@@ -51,7 +51,7 @@ def _reference_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
 
 
 def _list_problems(name: str, items: t.Any, docker: bool) -> t.Iterator[Problem]:
-    """Check each item separately, so that one error does not hide the next error."""
+    """Check each item of a list separately, so that one error does not hide the next error."""
     # A value that is not a list has already been rejected.
     for index, item in enumerate(items if isinstance(items, list) else ()):
         where = f"{name}[{index}]"
@@ -112,7 +112,7 @@ def _parallel_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
 
 
 def _registry_problems(given: t.Any, docker: bool) -> t.Iterator[Problem]:
-    """Check each registry separately; messages never contain a password."""
+    """Check each registry separately. Messages never contain a password."""
     for host, settings in (given if isinstance(given, dict) else {}).items():
         try:
             parsed = registries.read({host: settings})

@@ -19,7 +19,7 @@ _DNS_NAME = re.compile(rf"(?:{_LABEL}\.)+{_LABEL}\.?")
 _HOST_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
 _FILE_NAME = re.compile(r"(?!.*\.json$)[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _VALUE = r"(?:[^,\\]|\\.)+"
-"""A value of a distinguished name. A backslash escapes a comma in it (RFC 4514)."""
+"""Pattern for a value in a distinguished name. In such a value, a backslash escapes a comma (RFC 4514)."""
 _UNIT_NAME = re.compile(rf"(?:(?:OU|CN)={_VALUE},\s*)+DC={_VALUE}(?:,\s*DC={_VALUE})*", re.IGNORECASE)
 
 
@@ -96,7 +96,7 @@ def _account_problems(given: t.Mapping[str, str]) -> t.Iterator[Problem]:
 
 
 def _blob_problems(given: t.Mapping[str, str], computer: str) -> t.Iterator[Problem]:
-    """Check the domain and the computer that the data of an offline join is for; the rest of the data is secret."""
+    """Check that the data of an offline join is for the right domain and computer. All other data in it is secret."""
     if not given[_BLOB]:
         return
     hint = "Create it for this computer with djoin.exe /provision or microsoft.ad.offline_join."

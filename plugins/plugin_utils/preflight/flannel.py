@@ -13,7 +13,7 @@ from .variables import Problem
 _BACKEND = "cni_flannel_backend (from flannel_backend_type)"
 _PLUGIN = "cni_plugin (from kube_network_plugin)"
 _VXLAN_DEFAULTS = {"VNI": 1, "Port": 8472}
-"""Defaults of flannel's vxlan on Linux (Documentation/backends.md); the port is the Linux kernel's default."""
+"""flannel's defaults for vxlan on Linux (Documentation/backends.md). The port is the default of the Linux kernel."""
 
 
 def problems(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Problem]:

@@ -41,5 +41,5 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def is_path(path: str) -> bool:
-    """Return whether a string is an absolute Windows path without characters that programs interpret."""
+    """Return whether a string is an absolute Windows path without `..` and without special characters."""
     return bool(_PATH.fullmatch(path)) and ".." not in re.split(r"[\\/]", path)

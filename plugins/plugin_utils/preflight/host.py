@@ -42,6 +42,6 @@ class HostVariables:
     unsupported_versions: bool = False
     """Whether users allow versions that are not supported (allow_unsupported_versions)."""
     own_builds: t.Container[str] = ()
-    """Programs whose archive comes from a URL that users chose: `kubernetes`, `containerd`."""
+    """Which of the programs `kubernetes` and `containerd` come from archives whose URLs users chose."""
     address: str
     """The address at which Ansible reaches the node."""

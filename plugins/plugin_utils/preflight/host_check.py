@@ -56,7 +56,7 @@ class HostCheck:
         return [str(problem) for problem in problems], warnings
 
     def run(self, options: t.Mapping[str, t.Any]) -> tuple[list[str], list[str]]:
-        """Return the problems and the warnings, each as one string.
+        """Return the problems and the warnings of a node, each as one string.
 
         Args:
             options: the options of the module preflight.
@@ -89,17 +89,17 @@ class HostCheck:
         return sentences, warnings + more
 
     def _connection_problems(self) -> list[str]:
-        """Return why the host's connection cannot or must not be used."""
+        """Return a list with one message if the host's connection cannot or must not be used, or an empty list."""
         settings = settings_of_host(self._connection, self._variables, self._template)
         reason = connection_checks.problem(settings, allow_insecure=self._switch(connection_checks.ALLOW))
         return [] if reason is None else [reason]
 
     def _switch(self, name: str) -> bool:
-        """Return the value of a boolean variable, which is false unless users set it."""
+        """Return the value of a boolean variable, or false if it is not set."""
         return bool(boolean(self._template(self._variables.get(name, False)), strict=False))
 
     def _values(self, roles: t.Sequence[checks.Role]) -> tuple[dict[str, t.Any], list[checks.Problem]]:
-        """Return the templated values of the roles' options, and the options that cannot be templated."""
+        """Return the templated values of the roles' options, and a problem for each option that cannot be templated."""
         values: dict[str, t.Any] = {}
         problems: list[checks.Problem] = []
         for name in (name for role in roles for name in role.options if name in self._variables):
@@ -112,9 +112,9 @@ class HostCheck:
         return values, problems
 
     def _networks(self, values: t.Mapping[str, t.Any]) -> dict[str, str]:
-        """Return the network of each host whose node runs the network's DaemonSets, by host.
+        """Return the pod networks of the hosts whose networks run as DaemonSets, by host.
 
-        All hosts would have the same result, so it is empty except on the first host.
+        The result would be the same for all hosts. To save time, all hosts but the first return an empty mapping.
         """
         hosts = list(self._variables.get("ansible_play_hosts_all") or ())
         needed = ("cni_plugin", "cni_run_as", "cni_flannel_backend")
@@ -150,7 +150,7 @@ def _untemplated(name: str, value: object, error: AnsibleError) -> checks.Proble
 def _version_problems(
     options: t.Mapping[str, t.Any], values: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]
 ) -> list[checks.Problem]:
-    """Return the problems with the versions of Kubernetes and the runtime, as far as they are known."""
+    """Return problems with the versions of Kubernetes and the container runtime. Unknown versions are not checked."""
     kubernetes, runtime = options["kubernetes_version"], options["container_runtime"]
     if kubernetes == "":
         # Only the role node_join reads the version from the cluster, and only this role has the variable.
@@ -164,7 +164,7 @@ def _version_problems(
 
 
 def missing_kubeconfigs(values: t.Mapping[str, t.Any], *, joins: bool, drains: bool) -> list[checks.Problem]:
-    """Return the problems with the kubeconfigs; plays without roles for the cluster have no kubeconfigs."""
+    """Return problems with the kubeconfigs. Only plays with roles that use the cluster need kubeconfigs."""
     problems = []
     drains = drains and boolean(values.get("node_maintenance_drain", False), strict=False)
     for role, needed in (("node_join", joins), ("node_maintenance", drains)):
@@ -178,9 +178,9 @@ def missing_kubeconfigs(values: t.Mapping[str, t.Any], *, joins: bool, drains: b
 
 
 def _host_names(variables: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """Return the host names of all Windows hosts.
+    """Return the computer names that the variables of all Windows hosts set, by host.
 
-    All hosts would have the same result, so it is empty except on the first host.
+    The result would be the same for all hosts. To save time, all hosts but the first return an empty mapping.
     """
     hosts = list(variables.get("ansible_play_hosts_all") or ())
     if not hosts or variables.get("inventory_hostname") != hosts[0]:

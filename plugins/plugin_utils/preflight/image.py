@@ -21,7 +21,7 @@ def problems(
         variables: names of all variables of a host. The names include role sysprep's variables if the play makes an
             image.
         values: templated values of all role options that are set.
-        known_roles: the roles.
+        known_roles: all roles of the collection.
     """
     makes_image = any(name in variables for role in known_roles if role.name == ROLE for name in role.own)
     if not makes_image or values.get("sysprep_proxy_credentials", "refuse") != "refuse":

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check what the user sets for the join: programs before and after kubeadm; labels, annotations and taints."""
+"""Check the variables for the join: programs that run before and after kubeadm, and labels, annotations and taints."""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ _FLAGS_OF_FIELDS = {
     "kube-reserved": ("kubeReserved", "="),
     "system-reserved": ("systemReserved", "="),
 }
-"""Flags that contain a list of pairs: the field that each flag sets, and the separator between name and value."""
+"""Flags that contain a list of name-value pairs: for each flag, the field that it sets and the separator in the
+pairs."""
 _LABELS = "node-labels"
 _ONLY_ON_LINUX: t.Mapping[str, tuple[t.Callable[[t.Any], bool], str]] = types.MappingProxyType(
     {
@@ -44,8 +45,8 @@ _ONLY_ON_LINUX: t.Mapping[str, tuple[t.Callable[[t.Any], bool], str]] = types.Ma
         "userNamespaces": (lambda value: value is None, "expected no value"),
     }
 )
-"""Fields that a kubelet on Windows accepts only if they turn the feature off (kubernetes/kubernetes,
-pkg/kubelet/apis/config/validation/validation_windows.go). With another value, the kubelet does not start."""
+"""Fields that a kubelet on Windows accepts only if they turn the feature off. With another value, the kubelet does not
+start. Source: kubernetes/kubernetes, pkg/kubelet/apis/config/validation/validation_windows.go."""
 
 
 def problems(values: t.Mapping[str, t.Any], version: str) -> list[Problem]:
