@@ -20,7 +20,7 @@ from ..values.versions import Version
 from .variables import Problem
 
 Ask: t.TypeAlias = t.Callable[[str], object]
-"""Function that returns a variable of the cluster; empty if it is not set."""
+"""Function that returns the value of the cluster variable with a given name, or an empty value if it is not set."""
 
 _TEXTS: t.Mapping[str, tuple[str, str]] = types.MappingProxyType(
     {
@@ -68,7 +68,7 @@ def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
 
 
 def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return the problem if Calico's pool is outside the pod network that kube-proxy and the checks use."""
+    """Return the problem if Calico's IP pool is outside the pod network, which kube-proxy and other checks use."""
     given, pods = str(ask("calico_pool_cidr") or ""), str(values.get("cni_pods_subnet") or "")
     try:
         pool, network = ipaddress.ip_network(given, strict=False), ipaddress.ip_network(pods, strict=False)
@@ -81,7 +81,10 @@ def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
 
 
 def _mtu(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return the problem if kubespray's pod MTU differs from cni_mtu (calico-node.yml.j2, FELIX_VXLANMTU)."""
+    """Return the problem if kubespray's pod MTU differs from cni_mtu.
+
+    Source: FELIX_VXLANMTU in kubespray's calico-node.yml.j2.
+    """
     name = "calico_veth_mtu" if number(ask("calico_veth_mtu")) else "calico_mtu"
     expected, given = number(values.get("cni_mtu")), number(ask(name))
     # kubespray uses neither of the two if calico_mtu is not set.
@@ -123,7 +126,7 @@ def _fixed(ask: Ask) -> list[Problem]:
 
 
 def number(value: object) -> int | None:
-    """Return the whole number that a value contains, as a number or as text, or None for any other value.
+    """Return a nonnegative integer, given as a number or a string, as a number, or None for any other value.
 
     Args:
         value: a variable of kubespray.

@@ -11,8 +11,10 @@ from .variables import Problem
 
 _SSH = "windows_settings_ssh"
 _KEY = re.compile(r"(?:[^\s\"]+(?:\"[^\"]*\"[^\s\"]*)* )?(?:ssh|ecdsa|sk)-[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,3}(?: .*)?")
-"""A line of an authorized_keys file: optional options, the key, and an optional comment: man.openbsd.org/sshd
-(AUTHORIZED_KEYS FILE FORMAT)."""
+"""A line of an authorized_keys file: options (optional), the key, and a comment (optional).
+
+Source: man.openbsd.org/sshd, AUTHORIZED_KEYS FILE FORMAT.
+"""
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 

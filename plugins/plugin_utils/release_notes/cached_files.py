@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""The files in an artifact cache, from their paths, hashes and manifests (no I/O).
+r"""Describe the files in an artifact cache by means of their paths, hashes and manifests (no I/O).
 
 A file is at KIND\VERSION\FILE, or at KIND\custom\KEY\FILE if a user gave its URL (artifacts/locations.py).
 """

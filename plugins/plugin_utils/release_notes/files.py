@@ -14,7 +14,7 @@ _LARGEST = 50_000_000
 
 
 def read_notes(option: str, name: str, variable: str) -> ImageContents:
-    """Read the release notes of a release from a JSON file.
+    """Read the release notes of an image from a JSON file.
 
     Args:
         option: the module's option that names the file, for messages.
