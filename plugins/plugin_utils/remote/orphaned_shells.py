@@ -4,7 +4,7 @@
 
 One kind cannot be closed: a winrm shell whose creation got no response. Its name, which the node chooses, is unknown.
 
-learn.microsoft.com/windows/win32/winrm/quotas (MaxShellsPerUser, IdleTimeout)
+Source: learn.microsoft.com/windows/win32/winrm/quotas (MaxShellsPerUser, IdleTimeout).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class OrphanedShells:
 
 
 def _delete(pool: t.Any, shell_id: str) -> None:
-    """Delete another pool's shell over this pool's connection."""
+    """Delete a shell of another runspace pool over the connection of a working pool."""
     from pypsrp.wsman import SelectorSet
 
     selector = SelectorSet()

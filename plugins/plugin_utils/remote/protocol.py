@@ -40,7 +40,7 @@ class RemoteNode(t.Protocol):
         """Wait for a limited time for a batch that was left running, and return its observation."""
 
     def forget(self, keys: t.Iterable[str]) -> None:
-        """Make the next `observe`, `run` or `start` delete the results of the batches with these keys."""
+        """Make the next `observe`, `run` or `start` delete the results of the batches with the given keys."""
 
     def start_job(
         self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str
