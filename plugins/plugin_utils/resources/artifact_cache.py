@@ -21,7 +21,7 @@ _DEPTH = {"custom": 3}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArtifactCache(Resource):
-    r"""Removes versions (`KIND\VERSION`, `KIND\custom\KEY`) from an artifact cache, except those with a file to keep.
+    r"""Removes versions (`KIND\VERSION`, `KIND\custom\KEY`) from an artifact cache, except those with files in `keep`.
 
     Files outside these folders are not touched.
     """
