@@ -126,7 +126,7 @@ def _fixed(ask: Ask) -> list[Problem]:
 
 
 def number(value: object) -> int | None:
-    """Return a nonnegative integer, given as a number or a string, as a number, or None for any other value.
+    """Return the number that a value such as 1450 or "1450" represents, or None for any other value.
 
     Args:
         value: a variable of kubespray.

@@ -47,8 +47,8 @@ def network_problems(
     Args:
         values: templated values of all role options that are set.
         known_roles: the roles, which show where a value comes from.
-        given: names of the variables whose networks are already known. The overlaps of other networks, which still
-            have their defaults, are not checked.
+        given: names of the variables whose networks are already known. Overlaps of the other networks are not checked,
+            because their values are only defaults.
         address: the address or name at which Ansible reaches the node.
     """
     sources = {name: f" (from {source})" for role in known_roles for name, source in role.sources.items()}

@@ -92,12 +92,12 @@ def without_consequences(problems: t.Sequence[Problem]) -> list[Problem]:
 
 
 def _place(problem: Problem) -> str:
-    """Return the place of a problem, such as `VARIABLE[0].url`, without the name of a shared variable, `(from …)`."""
+    """Return which variable, or part of its value, a problem concerns, such as `VARIABLE[0]`, without `(from …)`."""
     return re.sub(r" [(][^)]*[)]", "", problem.variable, count=1)
 
 
 def _item(problem: Problem) -> str:
-    """Return the place of a problem, shortened to the variable or to an item of its value, such as `VARIABLE[0]`."""
+    """Return which variable, or item of its value, a problem concerns: `VARIABLE[0]` for `VARIABLE[0].url`."""
     match = re.match(r"\w+(?:\[\d+\]|\.[^.\[]+)?", _place(problem))
     return match[0] if match else problem.variable
 

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read the data about a machine's first boot from an image. The calls run in the same command as observation.py's."""
+"""Read the data about the first boot of a machine that was started from an image.
+
+The calls run in the same remote command as those of observation.py.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,10 @@ MODULES = (
     "azure.azcollection.azure_rm_galleryimageversion_info",
 )
 OLDEST = "3.4.0"
-"""The first version of azure.azcollection whose module azure_rm_galleryimageversion has the option timeout."""
+"""The first version of azure.azcollection whose module azure_rm_galleryimageversion has the option timeout.
+
+Source: the collection's CHANGELOG.
+"""
 _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
 _CONTAINER = re.compile(r"(?=.{3,63}\Z)[a-z0-9](?:-?[a-z0-9])*")
 _BLOB = re.compile(r"[^\s?#\\]{1,1020}[.]vhd", re.IGNORECASE)

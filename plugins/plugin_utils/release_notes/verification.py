@@ -24,7 +24,7 @@ BUILD_ONLY = ("cloudbase-init",)
 written."""
 _COMPLETE = "IMAGE_STATE_COMPLETE"
 _GROWTH = 1 << 20
-"""Bytes by which drive C may be smaller than possible, as partitions are aligned. See also data/first_boot.ps1."""
+"""Bytes by which drive C may be smaller than possible, because partitions are aligned. See data/first_boot.ps1."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -110,7 +110,7 @@ class _CountedConnection:
 
 
 class ModuleRunner:
-    """A runner of modules on a node over an action's connection.
+    """Runs modules on a node over the connection of an action plugin.
 
     Args:
         action: the running action plugin.

@@ -112,7 +112,7 @@ class Node:
         system: bool = False,
         may_reboot: bool = False,
     ) -> Observation:
-        """Run a batch of calls at most once. It runs detached from the connection if `batch.long` is set.
+        """Run a batch of calls at most once. If a call is marked as long, the batch runs detached from the connection.
 
         Args:
             batch: the batch; it gets a key if it has none.
@@ -160,7 +160,7 @@ class Node:
         raise NodeError(f"{self.name}: {step}: the node did not receive the batch after {_SENDS} attempts")
 
     def wait(self, key: str, *, step: str) -> Observation:
-        """Wait for a batch that an earlier run left running. The next remote command deletes its result.
+        """Wait for a batch that an earlier run left running. The next `observe`, `run` or `start` deletes its result.
 
         Returns:
             The batch's observation without results. The state is `finished`, `lost`, or `unknown` if there is no such

@@ -3,8 +3,8 @@
 """Reboot a node: request the reboot, then wait for a new boot time and the logon screen.
 
 There are three reasons not to use ansible.windows.win_reboot. If the response to its request is lost, it does not know
-whether the node will shut down. It polls often while services delay the shutdown. Once the node is back, it needs two
-more remote commands.
+whether the node will shut down. While services delay the shutdown, it sends a remote command for each poll. Once the
+node is back, it needs two more remote commands.
 """
 
 from __future__ import annotations

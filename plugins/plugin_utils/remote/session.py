@@ -83,7 +83,7 @@ class NodeSession:
             calls: the calls.
             step: name of the step, for messages.
             private: whether to keep the result out of the output at any verbosity.
-            first: calls that run before the version is read. The same call reads whether a reboot is pending.
+            first: calls that run before the call that reads the version and the reasons for a pending reboot.
 
         Returns:
             The observation, and the node's version of Windows. `check_windows` checks the version.

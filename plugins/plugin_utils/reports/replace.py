@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Show how nodes are to be replaced and were replaced, as tables and as a JSON document for monitoring (no I/O)."""
+"""Show the plan and the result of replacing nodes as tables, and as a JSON document for monitoring (no I/O)."""
 
 from __future__ import annotations
 

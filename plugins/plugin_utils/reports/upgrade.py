@@ -22,7 +22,7 @@ class HostResults:
     """The registered results of one host's tasks; a mapping is empty if the host did not reach the task."""
 
     plan: t.Mapping[str, t.Any] | None
-    """The plan for the upgrade. Empty for a machine that has not joined a cluster, and None if planning failed."""
+    """The plan for the upgrade. Empty if the machine has not joined a cluster; None if the host failed earlier."""
     record: t.Mapping[str, t.Any]
     """The record that role node_maintenance keeps about the node."""
     staged: t.Mapping[str, t.Any]

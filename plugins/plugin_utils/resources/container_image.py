@@ -246,7 +246,7 @@ class ContainerImage(InStore):
             yield from self.store.pin(self.name)
 
     def _with_space(self, change: Change, seen: Results, windows: WindowsInfo) -> Change:
-        """Add to a change what it downloads, and the disk space for the download and its unpacked content."""
+        """Return the change, completed with what it downloads and with the disk space that the image needs."""
         store, name = self.store, self._pull_reference()
         chosen = archives.supported_archive(self.archives, windows)
         is_local = self.archive is not None or (chosen is not None and chosen.url.startswith("file:"))
