@@ -3,8 +3,9 @@
 """Check kubespray's variables for Calico, without a cluster, for values that Windows nodes do not support (no I/O).
 
 A problem is reported only if the inventory sets one of the variables concerned. kubespray's defaults suit Windows
-nodes, except the default of strict affinity (kubernetes-sigs/kubespray v2.31.0,
-roles/network_plugin/calico_defaults/defaults/main.yml). The cluster's actual settings are checked in calico.py.
+nodes, except the default of strict affinity. The cluster's actual settings are checked in calico.py.
+
+Source: kubernetes-sigs/kubespray v2.31.0, roles/network_plugin/calico_defaults/defaults/main.yml.
 """
 
 from __future__ import annotations

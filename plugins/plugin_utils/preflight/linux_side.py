@@ -51,10 +51,10 @@ def findings(
     refused: t.Iterable[Problem],
     restricted: Restricted,
 ) -> list[Finding]:
-    """Return all findings, starting with those that prevent the run.
+    """Return the findings on the Linux side of a cluster, starting with those that prevent the run.
 
     Args:
-        node: the host.
+        node: the host's variables.
         cluster: the result of cluster_info.
         refused: problems with the network of the Linux nodes.
         restricted: the DaemonSets that the run may restrict to Linux nodes.
@@ -98,7 +98,7 @@ def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
     overlay's headers.
 
     Args:
-        node: the host.
+        node: the host's variables.
         cluster: the result of cluster_info.
     """
     known = catalogue().get(node.cni_plugin)

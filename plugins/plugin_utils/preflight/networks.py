@@ -130,7 +130,7 @@ def _network(text: str) -> _Network:
 
 
 def _nearest(text: str) -> str:
-    """Return an example network for a message: the text's own network, or a default if the text is not a network."""
+    """Return an example of a valid network for a message, derived from the text if possible."""
     example: object = "10.244.0.0/16"
     if "/" in text:
         with contextlib.suppress(ValueError):

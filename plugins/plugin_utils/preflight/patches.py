@@ -22,11 +22,11 @@ VARIABLES = (
     "windows_patches_allowed_signers",
     "node_prepare_bundle_dir",
 )
-"""The variables that are checked."""
+"""The names of the variables that `problems` checks."""
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem for each invalid value.
+    """Return a problem for each invalid value of a patch variable.
 
     Args:
         values: templated values of all role options that are set.

@@ -87,7 +87,7 @@ def _metadata_service(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> lis
 
 
 def _folders(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem for each folder that is not on the drive that the network needs."""
+    """Return a problem for each CNI folder that is not on the drive that the pod network needs."""
     if not known.drive:
         return []
     expected = f"expected a folder on {known.drive} with cni_plugin: {known.name}"

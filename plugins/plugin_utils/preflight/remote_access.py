@@ -19,7 +19,7 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem for each value that cannot be used.
+    """Return a problem for each invalid value of the OpenSSH server's variables and of `sysprep_max_fill_percent`.
 
     Args:
         values: templated values of all role options that are set.

@@ -98,7 +98,7 @@ def _differences(section: str, before: Items, after: Items) -> t.Iterator[Differ
 
 
 def table(differences: t.Sequence[Difference], width: int = 170) -> list[str]:
-    """Return the lines of a table for the terminal, with shortened digests.
+    """Return the lines of a table of differences for the terminal, with shortened digests.
 
     Args:
         differences: the differences.
@@ -122,7 +122,7 @@ def counts(differences: t.Sequence[Difference]) -> dict[str, int]:
 
 
 def total(before: ImageContents, after: ImageContents, differences: t.Sequence[Difference]) -> str:
-    """Return the summary below the table.
+    """Return a summary of the differences in one line, which is printed below the table.
 
     Args:
         before: the older release.

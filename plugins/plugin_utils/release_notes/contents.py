@@ -130,7 +130,7 @@ class NotedImage:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NotedDisk:
-    """The system disk, in bytes."""
+    """The free and total space on the system disk, in bytes."""
 
     free: int | None = None
     total: int | None = None

@@ -10,7 +10,7 @@ from ..values.errors import ResourceError
 from .contents import ImageContents, from_json
 
 _LARGEST = 50_000_000
-"""Maximum size of a file in bytes."""
+"""Maximum size of a file with release notes, in bytes."""
 
 
 def read_notes(option: str, name: str, variable: str) -> ImageContents:

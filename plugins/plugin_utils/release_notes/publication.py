@@ -59,7 +59,7 @@ class StoredVhd:
         _check(where, "blob", self.blob, _BLOB, "the name of a blob that ends in .vhd")
 
     def url(self, suffix: str) -> str:
-        """Return the URL of the blob."""
+        """Return the URL of the VHD's blob."""
         return f"https://{self.storage_account}.blob.{suffix}/{self.container}/{self.blob}"
 
 
@@ -94,7 +94,7 @@ class GalleryPlace:
     exclude_from_latest: bool = False
 
     def check(self, where: str) -> None:
-        """Check the names and the number of replicas.
+        """Check the names of the resources, and the number of replicas.
 
         Raises:
             ResourceError: Azure does not accept one of them.

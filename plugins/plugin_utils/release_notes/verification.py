@@ -29,7 +29,7 @@ _GROWTH = 1 << 20
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageCheck:
-    """One check, with what was expected and what the machine has."""
+    """The result of one check, with what was expected and what the machine has."""
 
     section: str
     item: str

@@ -47,7 +47,7 @@ class Connection(t.Protocol):
     exec_command: t.Callable[..., tuple[int, bytes, bytes]]
 
     def put_file(self, in_path: str, out_path: str) -> None:
-        """Upload a file."""
+        """Upload a file to the node."""
 
     def reset(self) -> None:
         """Close an open connection and open it again."""
@@ -175,7 +175,7 @@ class ModuleRunner:
         return result
 
     def start_job(self, name: str, arguments: t.Mapping[str, t.Any], *, detach: tuple[int, str]) -> dict[str, t.Any]:
-        """Start another collection's action detached and as SYSTEM.
+        """Start another collection's action as SYSTEM, detached from the connection.
 
         Args:
             name: the action, such as `ansible.windows.win_updates`; it must support async.
@@ -214,7 +214,7 @@ class ModuleRunner:
             )
 
     def put(self, local: str, remote: str) -> None:
-        """Upload a file.
+        """Upload a file to the node.
 
         Raises:
             ConnectionLost: the connection plugin raised an exception.

@@ -237,7 +237,7 @@ class Node:
         return self._others.start_job(name, arguments, folder=f"{FOLDER}\\{key}", seconds=seconds, step=step)
 
     def run_module(self, name: str, arguments: t.Mapping[str, t.Any], *, step: str) -> t.Mapping[str, t.Any] | None:
-        """Run another collection's module, whose arguments may contain secrets (`OtherModules.run`)."""
+        """Run another collection's module once, as `OtherModules.run` describes."""
         return self._others.run(name, arguments, step=step)
 
     def put(self, local: str, remote: str, *, step: str) -> None:
@@ -260,7 +260,7 @@ class Node:
         raise NodeError(f"{self.name}: {step}: {error}")
 
     def fetch(self, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:
-        """Download a file in pieces (`download.fetch`)."""
+        """Download a file in pieces. `download.fetch` describes the arguments."""
         return download.fetch(self, path, size, sha256, target)
 
     def reboot(self, *, step: str = "reboot", ordered: bool | None = False, boot: str = "") -> None:

@@ -21,7 +21,7 @@ class OrphanedShells:
         self._psrp: dict[str, t.Any] = {}
 
     def note(self, connection: t.Any) -> None:
-        """Record the connection's open shells before `reset` and, if `reset` fails, again afterwards.
+        """Record a connection's open shells. Call this before `reset` and, if `reset` fails, again afterwards.
 
         In `reset`, winrm does not close its shell, and psrp tries to close its shell, but over the failed connection.
         """

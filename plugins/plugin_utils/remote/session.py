@@ -57,7 +57,7 @@ class NodeSession:
             self._notify(f"{self.name}: {text}")
 
     def warn(self, text: str) -> None:
-        """Add a warning, prefixed with the node's name."""
+        """Add a warning to the result, prefixed with the node's name."""
         self.warnings.append(f"{self.name}: {text}")
 
     def report(self, **values: t.Any) -> dict[str, t.Any]:

@@ -12,7 +12,7 @@ class Timeouts:
     """Time limits in seconds."""
 
     batch: float = 3600.0
-    """Time limit of a batch."""
+    """Time limit of a batch of calls."""
     reboot: float = 1800.0
     """Time limit for a node to come back from a reboot."""
     reconnect: float = 300.0

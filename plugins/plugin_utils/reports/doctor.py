@@ -20,7 +20,7 @@ _EFFECTS: t.Mapping[str, tuple[str, str]] = {
     "pods": ("pods fail", "bad"),
     "risk": ("may disrupt pods", "warm"),
 }
-"""The text for each effect, and its style on the page."""
+"""The text for each effect that a cause can have, and its style on the page."""
 _NAMED = 8
 """Maximum number of hosts that are named for a cause; any further hosts are only counted."""
 _NOT_DIAGNOSED = "not diagnosed"

@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 _NAMED = 8
-"""Maximum number of hosts that are named; any further hosts are only counted."""
+"""Maximum number of hosts that a line names. Further hosts are only counted."""
 
 
 def shared(problems: t.Mapping[str, t.Sequence[str]]) -> dict[str, list[str]]:

@@ -85,7 +85,7 @@ def _reboot(results: HostResults, status: str) -> str:
 
 
 def plan_table(plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
-    """Return the lines of a table with the steps of each node, for the beginning of a run.
+    """Return the lines of a table with the upgrade steps of each node, which is printed at the beginning of a run.
 
     Args:
         plans: the plans by host; empty for a host that is not a node.
