@@ -3,8 +3,9 @@
 """Check kubespray's variables for Calico, without a cluster, for values that Windows nodes do not support (no I/O).
 
 A problem is reported only if the inventory sets one of the variables concerned. kubespray's defaults suit Windows
-nodes, except the default of strict affinity (kubernetes-sigs/kubespray v2.31.0,
-roles/network_plugin/calico_defaults/defaults/main.yml). The cluster's actual settings are checked in calico.py.
+nodes, except the default of strict affinity. The cluster's actual settings are checked in calico.py.
+
+Source: kubernetes-sigs/kubespray v2.31.0, roles/network_plugin/calico_defaults/defaults/main.yml.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..values.versions import Version
 from .variables import Problem
 
 Ask: t.TypeAlias = t.Callable[[str], object]
-"""Function that returns a variable of the cluster; empty if it is not set."""
+"""Function that returns the value of the cluster variable with a given name, or an empty value if it is not set."""
 
 _TEXTS: t.Mapping[str, tuple[str, str]] = types.MappingProxyType(
     {
@@ -68,7 +69,7 @@ def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
 
 
 def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return the problem if Calico's pool is outside the pod network that kube-proxy and the checks use."""
+    """Return the problem if Calico's IP pool is outside the pod network, which kube-proxy and other checks use."""
     given, pods = str(ask("calico_pool_cidr") or ""), str(values.get("cni_pods_subnet") or "")
     try:
         pool, network = ipaddress.ip_network(given, strict=False), ipaddress.ip_network(pods, strict=False)
@@ -81,7 +82,10 @@ def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
 
 
 def _mtu(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return the problem if kubespray's pod MTU differs from cni_mtu (calico-node.yml.j2, FELIX_VXLANMTU)."""
+    """Return the problem if kubespray's pod MTU differs from cni_mtu.
+
+    Source: FELIX_VXLANMTU in kubespray's calico-node.yml.j2.
+    """
     name = "calico_veth_mtu" if number(ask("calico_veth_mtu")) else "calico_mtu"
     expected, given = number(values.get("cni_mtu")), number(ask(name))
     # kubespray uses neither of the two if calico_mtu is not set.
@@ -123,7 +127,7 @@ def _fixed(ask: Ask) -> list[Problem]:
 
 
 def number(value: object) -> int | None:
-    """Return the whole number that a value contains, as a number or as text, or None for any other value.
+    """Return the number that a value such as 1450 or "1450" represents, or None for any other value.
 
     Args:
         value: a variable of kubespray.

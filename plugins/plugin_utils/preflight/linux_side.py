@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a run finds on the Linux side of a cluster: settings that harm Windows nodes, and how to fix each (no I/O).
+"""Find settings on the Linux side of a cluster that harm Windows nodes, and explain how to fix each of them (no I/O).
 
-For each finding, the run refuses to start, changes the object or only reports the finding (`outcome`). It changes only
-DaemonSets and, on request, Calico.
+A finding's `outcome` says whether the run refuses to start, changes the setting or only reports it. Runs change only
+DaemonSets and, on request, Calico's settings.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Finding:
     """A setting of the cluster that harms Windows nodes."""
 
     outcome: t.Literal["refused", "changed", "reported"]
-    """What the run does about the finding: it refuses to start, changes the object, or only reports the finding."""
+    """What the run does about the finding: it refuses to start, changes the setting, or only reports the finding."""
     finding: str
     """What is wrong, or why it matters."""
     object: str
@@ -38,7 +38,7 @@ class Finding:
     fix: str
 
     def to_json(self) -> dict[str, str]:
-        """Return the finding's fields."""
+        """Return the finding's fields as a dictionary."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
@@ -51,10 +51,10 @@ def findings(
     refused: t.Iterable[Problem],
     restricted: Restricted,
 ) -> list[Finding]:
-    """Return all findings, starting with those that prevent the run.
+    """Return the findings on the Linux side of a cluster, starting with those that prevent the run.
 
     Args:
-        node: the host.
+        node: the host's variables.
         cluster: the result of cluster_info.
         refused: problems with the network of the Linux nodes.
         restricted: the DaemonSets that the run may restrict to Linux nodes.
@@ -98,7 +98,7 @@ def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
     overlay's headers.
 
     Args:
-        node: the host.
+        node: the host's variables.
         cluster: the result of cluster_info.
     """
     known = catalogue().get(node.cni_plugin)
@@ -127,7 +127,7 @@ def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
 
 
 def _mode(known: KnownNetwork, node: HostVariables, cluster: t.Mapping[str, t.Any]) -> str:
-    """Return the mode of the host's network."""
+    """Return the pod network's mode: the one that the host's variables or the cluster define, or the default mode."""
     given = {"flannel_backend": node.backend, "calico_mode": node.calico_mode}.get(known.mode_variable)
     facts = (cluster.get(known.linux) or {}) if known.linux else {}
     return given or cluster_mode(known, facts, lambda _variable: "") or next(iter(known.modes))
@@ -173,7 +173,7 @@ def _command(one: t.Mapping[str, t.Any]) -> str:
 def warnings(unbound: t.Iterable[t.Mapping[str, t.Any]], restricted: Restricted) -> list[str]:
     """Return warnings about DaemonSets that the run does not restrict to Linux nodes.
 
-    They are for runs that do not print the table of findings.
+    Runs that do not print the table of findings show these warnings instead.
 
     Args:
         unbound: `unbound_daemon_sets` of cluster_info.

@@ -19,7 +19,9 @@ NETWORKS = ("cni_pods_subnet", "cni_services_subnet")
 def networks_given(
     variables: t.Mapping[str, object], known_roles: t.Sequence[Role], ask: t.Callable[[str], object]
 ) -> set[str]:
-    """Return the networks that the inventory defines. The other networks are read from the cluster later.
+    """Return the names of the network variables that the inventory defines.
+
+    The networks of the other variables are read from the cluster later.
 
     Args:
         variables: all variables of a host, not templated.
@@ -45,7 +47,8 @@ def network_problems(
     Args:
         values: templated values of all role options that are set.
         known_roles: the roles, which show where a value comes from.
-        given: the networks that are already known. The other networks have defaults, which may overlap.
+        given: names of the variables whose networks are already known. Overlaps of the other networks are not checked,
+            because their values are only defaults.
         address: the address or name at which Ansible reaches the node.
     """
     sources = {name: f" (from {source})" for role in known_roles for name, source in role.sources.items()}
@@ -78,7 +81,7 @@ def overlaps(plugin: str, pods: t.Sequence[_Network], services: t.Sequence[_Netw
     """Return the problems if the pod, service and node networks overlap.
 
     Args:
-        plugin: value of `cni_plugin`. If another tool installs the network, its settings are not checked.
+        plugin: value of `cni_plugin`. If another tool installs the pod network, nothing is checked.
         pods: pod networks, as far as they are known.
         services: service networks, as far as they are known.
         address: the address or name at which Ansible reaches the node. A name is not checked.
@@ -115,7 +118,7 @@ def _contains(network: _Network, address: str) -> bool:
 
 
 def _network(text: str) -> _Network:
-    """Return a network in CIDR notation.
+    """Parse a network in CIDR notation.
 
     Raises:
         ValueError: the text is malformed or has no prefix length. Without a prefix length, Python would read an address
@@ -127,7 +130,7 @@ def _network(text: str) -> _Network:
 
 
 def _nearest(text: str) -> str:
-    """Return an example network for a message: the text's own network, or a default if the text is not a network."""
+    """Return an example of a valid network for a message, derived from the text if possible."""
     example: object = "10.244.0.0/16"
     if "/" in text:
         with contextlib.suppress(ValueError):

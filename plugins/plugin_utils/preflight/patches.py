@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a host's patch variables before any node is touched, and check that files with a known path exist."""
+"""Check a host's patch variables before any node is touched, and check that the patch files exist, if possible."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ VARIABLES = (
     "windows_patches_allowed_signers",
     "node_prepare_bundle_dir",
 )
-"""The variables that are checked."""
+"""The names of the variables that `problems` checks."""
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem for each invalid value.
+    """Return a problem for each invalid value of a patch variable.
 
     Args:
         values: templated values of all role options that are set.
@@ -50,7 +50,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _entries(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, t.Any]]:
-    """Yield each entry of both lists of patches with its position, such as `windows_patches_public[0]`.
+    """Yield each entry of the public and private patch lists with its position, such as `windows_patches_public[0]`.
 
     Values that are neither lists nor accepted strings are skipped: the argument specification rejects them.
     """
@@ -64,7 +64,10 @@ def _entries(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, t.Any]]:
 
 
 def _elsewhere(entry: t.Any, source: str, anywhere: bool) -> t.Any:
-    """Replace a file that only a later step can find (next to the playbook, or in a bundle) with a placeholder URL."""
+    """Return a patch entry, with a placeholder URL in place of a file that only a later step can find.
+
+    Such a file is in a bundle, or its relative path is resolved against the playbook's directory.
+    """
     if not isinstance(entry, t.Mapping):
         return entry
     changed = dict(entry)

@@ -16,7 +16,7 @@ from .variables import Problem
 _PLUGIN = "cni_plugin (from kube_network_plugin)"
 _RUN_AS = "cni_run_as"
 _SMALLEST_MTU = 576
-"""A packet size that every host accepts (RFC 791)."""
+"""The lowest MTU that is accepted. Every IPv4 host must accept packets of this size (RFC 791)."""
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -78,7 +78,7 @@ def _run_as(known: KnownNetwork, values: t.Mapping[str, t.Any], *, docker: bool)
 
 
 def _metadata_service(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problem if the network lacks the access lists that would block the instance metadata service."""
+    """Return the problem if the instance metadata service must be blocked, but the network has no access lists."""
     if values.get("cni_block_imds") is not True or known.has_access_lists:
         return []
     expected = f"expected false with cni_plugin: {known.name}, whose CNI configuration another program writes"
@@ -87,7 +87,7 @@ def _metadata_service(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> lis
 
 
 def _folders(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem for each folder that is not on the drive that the network needs."""
+    """Return a problem for each CNI folder that is not on the drive that the pod network needs."""
     if not known.drive:
         return []
     expected = f"expected a folder on {known.drive} with cni_plugin: {known.name}"
@@ -102,7 +102,7 @@ def _folders(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem
 
 
 def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem for each malformed subnet of the virtual network."""
+    """Return a problem for each malformed entry of `cni_azure_vnet_subnets`."""
     given = values.get("cni_azure_vnet_subnets")
     networks = given if isinstance(given, list) else []  # another check rejects other values
     expected = "expected a network in CIDR notation such as 10.240.0.0/12"
@@ -124,13 +124,13 @@ def _policy(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]
 
 
 def different_networks(hosts: t.Mapping[str, str]) -> list[Problem]:
-    """Return the problem if the pods of several networks would run on the same nodes.
+    """Return the problem if the DaemonSets of different pod networks would run on the same nodes.
 
-    One host applies the DaemonSets for all hosts. flannel's DaemonSet has only one configuration, and runs on all nodes
-    except nodes whose network runs as services.
+    The DaemonSets are applied once, for all hosts. flannel's DaemonSet has only one configuration, and runs on all
+    nodes except those whose pod network runs as services.
 
     Args:
-        hosts: the network (`cni_plugin`, with flannel's backend) of each host whose node runs the network's DaemonSets.
+        hosts: the pod network (`cni_plugin`, with flannel's backend) of each host that uses DaemonSets for it.
     """
     first: dict[str, str] = {}
     for host, network in hosts.items():
@@ -152,7 +152,7 @@ def _mtu(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _daemon_sets(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem for each DaemonSet pattern without a namespace."""
+    """Return a problem for each entry of `cni_linux_daemon_sets` that lacks a namespace or a name."""
     given = values.get("cni_linux_daemon_sets")
     patterns = given if isinstance(given, list) else []  # another check rejects other values
     expected = "expected NAMESPACE/NAME, such as monitoring/node-exporter or monitoring/*"

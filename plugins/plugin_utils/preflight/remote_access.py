@@ -11,13 +11,15 @@ from .variables import Problem
 
 _SSH = "windows_settings_ssh"
 _KEY = re.compile(r"(?:[^\s\"]+(?:\"[^\"]*\"[^\s\"]*)* )?(?:ssh|ecdsa|sk)-[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,3}(?: .*)?")
-"""A line of an authorized_keys file: optional options, the key, and an optional comment: man.openbsd.org/sshd
-(AUTHORIZED_KEYS FILE FORMAT)."""
+"""A line of an authorized_keys file: options (optional), the key, and a comment (optional).
+
+Source: man.openbsd.org/sshd, AUTHORIZED_KEYS FILE FORMAT.
+"""
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem for each value that cannot be used.
+    """Return a problem for each invalid value of the OpenSSH server's variables and of `sysprep_max_fill_percent`.
 
     Args:
         values: templated values of all role options that are set.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check how the rings of a rollout are chosen and ordered."""
+"""Check the variables that choose and order the rings of a rollout (groups of nodes, changed one after another)."""
 
 from __future__ import annotations
 

@@ -32,14 +32,14 @@ _BY_PLUGINS = (ALLOW, "bundle_address", *artifact_sources.NAMES, *CLUSTER_VARIAB
 """Variables that plugins read directly."""
 _WORD = re.compile(r"\b[a-z]\w+")
 _SHORTEST = 7
-"""Minimum length of a name for a comparison."""
+"""Shorter names are not checked for misspellings."""
 _REFUSED, _WARNED = 0.9, 0.85
 """Minimum similarity (difflib's ratio) of a name that is an error, and of a name that causes only a warning."""
 
 
 @dataclasses.dataclass(frozen=True)
 class SharedNames:
-    """Known names without a role prefix."""
+    """Known variable names without a role prefix."""
 
     ours: tuple[str, ...]
     """Variables that users may set."""
@@ -50,7 +50,7 @@ class SharedNames:
 
 @functools.cache
 def shared_names() -> SharedNames:
-    """Return the names that roles and playbooks read, taken from their files."""
+    """Return the known names, taken from the collection's roles, playbooks and list of kubespray's variables."""
     folders = (checks.ROLES.glob("*/*/**/*.yml"), checks.ROLES.glob("*/*/*.yml"), _PLAYBOOKS.glob("*.yml"))
     texts = [path.read_text(encoding="utf-8") for paths in folders for path in paths if path.parent.name != "meta"]
     prefixes = tuple(role.name + "_" for role in checks.roles())
@@ -65,7 +65,7 @@ def misspelt(variables: t.Mapping[str, object]) -> tuple[list[checks.Problem], l
     """Return problems and warnings for names that are very similar to names of shared variables.
 
     Args:
-        variables: all variables of a host, not templated; values that may be secret are not printed.
+        variables: all variables of a host, not templated. The messages hide values that may be secret.
 
     Returns:
         The problems, and the warnings about names that are less similar to shared variables.

@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find the tags of a playbook. With an unknown tag, Ansible itself runs only tasks tagged `always`, and succeeds.
+"""Find the tags of a playbook, to reject unknown tags on the command line.
 
-The tags are read from the playbook's files, so there is no separate list that could become outdated.
+Ansible itself does not reject them: it runs only tasks tagged `always`, and succeeds. The tags are read from the
+playbook's files, so there is no separate list that could become outdated.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _PARTS = ("block", "rescue", "always", "pre_tasks", "tasks", "post_tasks", "hand
 
 
 def known(playbook: pathlib.Path, roles: pathlib.Path) -> frozenset[str]:
-    """Return all tags of a playbook, of its roles, and of the task files that they import or include.
+    """Return all tags of a playbook and of the playbooks, roles and task files that it imports or includes.
 
     Args:
         playbook: the playbook's file.
@@ -46,7 +47,7 @@ def _take(
     tags: set[str],
     seen: set[pathlib.Path],
 ) -> None:
-    """Collect the tags of a play, a block or a task, and of what it imports or includes."""
+    """Collect the tags of a play, a block or a task, and of the files that it imports or includes."""
     tags.update(as_list(entry.get("tags")))
     for part in _PARTS:
         for inner in entry.get(part) or ():

@@ -41,7 +41,7 @@ def problems(
         variables: all variables of a host, not templated.
         values: templated values of the options that are set.
         known_roles: the roles to check.
-        strict: whether to also return unverified downloads if there are no other problems with types or artifacts.
+        strict: whether to also return a problem for each unverified download, unless types or artifacts are wrong.
     """
     refused = [*mistyped_variables(values, known_roles), *artifacts.problems(values)]
     if strict and not refused:
@@ -78,7 +78,7 @@ def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Ro
 
 
 def without_consequences(problems: t.Sequence[Problem]) -> list[Problem]:
-    """Leave out problems that other checks or templates report only because of a mistyped value.
+    """Return all problems except those that other checks or templates report only because of a mistyped value.
 
     Args:
         problems: all problems of a host.
@@ -92,12 +92,12 @@ def without_consequences(problems: t.Sequence[Problem]) -> list[Problem]:
 
 
 def _place(problem: Problem) -> str:
-    """Return the variable, and the part of its value, that a problem refers to, without `(from …)`."""
+    """Return which variable, or part of its value, a problem concerns, such as `VARIABLE[0]`, without `(from …)`."""
     return re.sub(r" [(][^)]*[)]", "", problem.variable, count=1)
 
 
 def _item(problem: Problem) -> str:
-    """Return the variable, or the item of its value that has the wrong type."""
+    """Return which variable, or item of its value, a problem concerns: `VARIABLE[0]` for `VARIABLE[0].url`."""
     match = re.match(r"\w+(?:\[\d+\]|\.[^.\[]+)?", _place(problem))
     return match[0] if match else problem.variable
 
@@ -107,9 +107,9 @@ def _is_part(place: str, item: str) -> bool:
 
 
 def _errors(variable: Variable, value: t.Any) -> list[ResourceError]:
-    """Return what is wrong with a value.
+    """Return the errors in a variable's value.
 
-    Ansible's own types, such as vaulted text, are rare. So a value is converted only if it has errors in its original
-    form.
+    Ansible's own types, such as vaulted strings, are rare. So a value is converted to plain types only if its original
+    form has errors.
     """
     return variable.errors(value) and variable.errors(plain(value))

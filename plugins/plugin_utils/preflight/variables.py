@@ -33,7 +33,7 @@ _SERIAL = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
 _SOURCE = re.compile(
     r"^\{\{\s*\(*(?:lookup\('winkube\.node\.cluster_variable', ')?((?!winkube_)\w+)(?:'|\s*\|\s*default)"
 )
-"""Pattern for the shared variable that a default reads first, except `winkube_*` variables, which roles set."""
+"""Matches a default that reads a shared variable first. `winkube_*` variables are excluded because roles set them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,8 +77,8 @@ class UnsupportedVersion(Problem):
         """Return the problem for a version that is not supported.
 
         Args:
-            variable: the variables with the versions.
-            value: their values.
+            variable: the name of the variable with the version, or several names.
+            value: the value of the variable, or the values of all of them.
             release: the unsupported release, and why it is not supported.
         """
         may = "allow_unsupported_versions: true allows it, without tests or support." if release.nearest else ""
@@ -101,7 +101,7 @@ def allowed_versions(
     Args:
         problems: problems with versions.
         allowed: whether users allow all unsupported versions.
-        own_builds: the subjects whose archive comes from a URL that users chose.
+        own_builds: the programs, such as `containerd`, whose archive comes from a URL that users set.
 
     Returns:
         The problems that remain, and warnings about the versions that users have allowed.
@@ -117,7 +117,7 @@ def allowed_versions(
 
 
 def own_builds(values: t.Mapping[str, t.Any]) -> list[str]:
-    """Return which of `kubernetes` and `containerd` (the subjects of problems) come from a URL that users set.
+    """Return which of the programs `kubernetes` and `containerd` come from a URL that users set.
 
     Args:
         values: templated values of all role options that are set.
@@ -137,7 +137,7 @@ NO_VERSION = Problem(
 
 
 def misspelt_value(name: str, value: object) -> AsItIs:
-    """Return an unknown variable's value for a message. The value may be a secret under a misspelled name."""
+    """Return an unknown variable's value for a message. A value that may be secret is replaced with its type."""
     is_hidden = may_be_secret(name) or (isinstance(value, str) and not _PLAIN.fullmatch(value))
     return AsItIs(f"an unknown name set to {hidden(f'a {kind(value)}') if is_hidden else shown(value)}")
 
@@ -152,7 +152,7 @@ class Role:
     own: frozenset[str]
     """Variables that the role itself sets."""
     sources: t.Mapping[str, str]
-    """The shared variable that an option's default reads, by option."""
+    """The names of shared variables, by the name of the option whose default reads the variable."""
     defaults: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """Defaults, not templated."""
 
@@ -192,7 +192,7 @@ def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence
     """Return a problem for each variable that has a role's prefix, but is unknown to the role (misspelled or outdated).
 
     Args:
-        variables: all variables of a host, not templated; values that may be secret are not printed.
+        variables: all variables of a host, not templated. The messages hide values that may be secret.
         known_roles: the roles to check.
     """
     options = {name for role in known_roles for name in role.options}
@@ -210,7 +210,7 @@ def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence
 
 
 def version_problems(kubernetes: str, containerd: str) -> list[Problem]:
-    """Return problems with the versions of Kubernetes and containerd: malformed or incompatible versions."""
+    """Return problems with malformed or incompatible versions of Kubernetes and containerd."""
     parsed: list[Version] = []
     for variable, value in (
         ("kubernetes_node_version (from kube_version)", kubernetes),
@@ -267,7 +267,10 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
 
 
 def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem if Docker ignores mirrors: it mirrors only Docker Hub (docs.docker.com: Mirror the library)."""
+    """Return a problem if Docker would ignore some mirrors. It supports only mirrors of Docker Hub.
+
+    Source: docs.docker.com, Mirror the Docker Hub library.
+    """
     hosts = sorted(host for host, entry in registries.items() if host != "docker.io" and (entry or {}).get("mirrors"))
     if not hosts:
         return []
@@ -326,7 +329,7 @@ def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "n
         path: the role's variable ROLE_kubeconfig, or an empty string.
         joins: whether a kubeconfig is needed, because nodes will join a cluster or be drained.
         missing: whether the file does not exist on the controller.
-        role: the role.
+        role: the role whose variable is checked.
     """
     where = f"{role}_kubeconfig (from kubeconfig, or KUBECONFIG in the environment)"
     if ":" in path:

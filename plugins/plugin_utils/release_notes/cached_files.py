@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""The files in an artifact cache, from their paths, hashes and manifests (no I/O).
+r"""Describe the files in an artifact cache by means of their paths, hashes and manifests (no I/O).
 
 A file is at KIND\VERSION\FILE, or at KIND\custom\KEY\FILE if a user gave its URL (artifacts/locations.py).
 """
@@ -24,13 +24,13 @@ _COMPANIONS = (_MANIFEST, ".checksum")
 def artifacts(
     cache_dir: str, files: CallResult, hashes: CallResult | None, manifests: CallResult | None
 ) -> tuple[NotedArtifact, ...]:
-    """Return the files of a cache, without their manifests and checksum files.
+    """Return the files in an artifact cache, without their manifests and checksum files.
 
     Args:
         cache_dir: Windows path of the cache.
-        files: the files (`FullName`, `Length`).
-        hashes: the hashes of the files (`Path`, `Hash`); None if they were not read.
-        manifests: the lines of all manifests (`Path`, `Line`); None if they were not read.
+        files: result of the call that lists the files (`FullName`, `Length`).
+        hashes: result of the call that reads the files' hashes (`Path`, `Hash`); None if it did not run.
+        manifests: result of the call that reads the lines of all manifests (`Path`, `Line`); None if it did not run.
     """
     paths = {str(item.get("FullName")).casefold() for item in files.output}
     by_path = {str(item.get("Path")).casefold(): str(item.get("Hash")).lower() for item in _output(hashes)}

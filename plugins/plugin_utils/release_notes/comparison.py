@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The differences between two releases of an image (no I/O)."""
+"""Compare two releases of an image (no I/O)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def compare(before: ImageContents, after: ImageContents) -> tuple[Difference, ..
     """Return the differences, by section.
 
     The free disk space, the identity of the build machine, and the time and place of a build differ in every build.
-    They are not compared, and neither are the versions that a machine may choose.
+    They are not compared, and neither is the list of cached versions from which a new machine may choose.
 
     Args:
         before: the older release.
@@ -98,7 +98,7 @@ def _differences(section: str, before: Items, after: Items) -> t.Iterator[Differ
 
 
 def table(differences: t.Sequence[Difference], width: int = 170) -> list[str]:
-    """Return the lines of a table for the terminal, with shortened digests.
+    """Return the lines of a table of differences for the terminal, with shortened digests.
 
     Args:
         differences: the differences.
@@ -122,7 +122,7 @@ def counts(differences: t.Sequence[Difference]) -> dict[str, int]:
 
 
 def total(before: ImageContents, after: ImageContents, differences: t.Sequence[Difference]) -> str:
-    """Return the summary below the table.
+    """Return a summary of the differences in one line, which is printed below the table.
 
     Args:
         before: the older release.

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The components of an image's bill of materials, which sbom.py writes, and their package URLs.
+"""List the components of an image's bill of materials, which sbom.py writes, with their package URLs.
 
-Package URLs: package-url/purl-spec, PURL-TYPES.rst (generic, github, golang, oci). What scanners read:
+Source for package URLs: package-url/purl-spec, PURL-TYPES.rst (generic, github, golang, oci). What scanners read:
 
 * Grype and Trivy look up `golang`, and ignore `github` and `generic`. So an artifact that is built from a Go module has
   a second component, the module (anchore/syft syft/format/internal/cyclonedxutil/helpers/decoder.go;
@@ -30,7 +30,7 @@ _RELEASE_ASSET = re.compile(
     r"https://github\.com/([\w.-]+)/([\w.-]+)/(?:releases/download/([^/]+)/|archive/(.+)\.tar\.gz$)"
 )
 _URL = re.compile(r"https?://(?:[A-Za-z0-9._~:/@!$&()*+,;=-]|%[0-9A-Fa-f]{2})+")
-"""A URL that is valid in every format; all other URLs are left out."""
+"""A URL that is valid in a bill of materials in JSON and in XML. All other URLs are left out."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -59,7 +59,7 @@ class SbomComponent:
     """The URL at which the publisher offers the file, or from which a user's own file was downloaded."""
     properties: tuple[tuple[str, str], ...] = ()
     parts: tuple[SbomComponent, ...] = ()
-    """The components that this component contains. They become its dependencies in the document."""
+    """The components that this component contains. They become its dependencies in the bill of materials."""
 
 
 def components(contents: ImageContents) -> tuple[SbomComponent, ...]:
@@ -123,7 +123,10 @@ def _published(artifact: NotedArtifact) -> str:
 
 
 def _github(url: str) -> PackageName | None:
-    """Return the package of a GitHub release, with the release's tag as its version, or None for any other URL."""
+    """Return the package name for the URL of a file in a GitHub release, or None for any other URL.
+
+    The package's version is the tag of the release.
+    """
     match = _RELEASE_ASSET.match(url)
     if match is None:
         return None
@@ -143,9 +146,9 @@ def _generic(artifact: NotedArtifact, url: str, sha256: str) -> PackageName:
 
 
 def _name(name: str) -> str:
-    """Return the name of a package without white space and slashes at its ends; `unnamed` if nothing is left.
+    """Return a package's name without white space and slashes at its ends, or `unnamed` if nothing is left.
 
-    A package URL requires a name, and does not preserve such characters.
+    A package URL must have a name, and loses these characters when it is parsed.
     """
     return re.sub(r"^[\s/]+|[\s/]+$", "", name) or "unnamed"
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The release notes of an image as data, which is written as JSON and read from JSON (no I/O)."""
+"""Define the data in an image's release notes, and convert it to and from JSON (no I/O)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ SCHEMA_VERSION = 1
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NotedWindows:
-    """The version of Windows."""
+    """The installed version and edition of Windows, and its boot settings."""
 
     product: str
-    """ProductName, such as Windows Server 2022 Datacenter."""
+    """The registry value ProductName, such as Windows Server 2022 Datacenter."""
     version: str
     """The version of Windows Server, such as 2022."""
     build: str
     """Build and revision, such as 20348.2849."""
     edition: str = ""
-    """EditionID, such as ServerDatacenter."""
+    """The registry value EditionID, such as ServerDatacenter."""
     installation: str = ""
-    """InstallationType: Server or Server Core."""
+    """The registry value InstallationType: Server or Server Core."""
     display_version: str = ""
-    """DisplayVersion, such as 21H2; empty on Windows Server 2019."""
+    """The registry value DisplayVersion, such as 21H2; empty on Windows Server 2019."""
     test_signing: bool = False
     secure_boot: bool = False
 
@@ -98,12 +98,12 @@ class NotedArtifact:
     custom: bool = False
     """Whether the URL comes from a user, which means that the file is not the official release."""
     verified: bool = False
-    """Whether the file's manifest records the same hash. Files that were accepted unverified have manifests, too."""
+    """Whether the file's manifest records the same hash as `sha256`. Even unverified files may have a manifest."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NotedComponent:
-    """A component whose version a machine from the image may choose."""
+    """A component whose version can be chosen when a machine is started from the image."""
 
     name: str
     """The component's kind of artifact, such as `containerd`."""
@@ -111,9 +111,9 @@ class NotedComponent:
     parameter: str
     """The parameter of install-cached-versions.ps1: Kubernetes, Runtime or Network."""
     image: str
-    """The version that the image contains."""
+    """The version that is installed in the image."""
     versions: tuple[str, ...] = ()
-    """All versions that a machine may choose, including the version that the image contains."""
+    """All versions that can be chosen, including the one that is installed in the image."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -130,7 +130,7 @@ class NotedImage:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NotedDisk:
-    """The system disk, in bytes."""
+    """The free and total space on the system disk, in bytes."""
 
     free: int | None = None
     total: int | None = None
@@ -142,7 +142,7 @@ class NotedIdentity:
 
     computer_name: str = ""
     sid: str = ""
-    """The machine's SID: the SIDs of its accounts, without their last part."""
+    """The machine's SID, which is the common first part of the SIDs of its local accounts."""
     host_keys: tuple[str, ...] = ()
     """SHA-256 of the files with the SSH server's public host keys."""
     certificates: tuple[str, ...] = ()
@@ -160,9 +160,9 @@ class ImageContents:
     schema_version: int = SCHEMA_VERSION
     release: str
     host: str
-    """Name of the machine in the inventory."""
+    """Name of the build machine in the inventory."""
     time: str
-    """Time at which the machine was read, in ISO 8601 and UTC."""
+    """Time at which the machine's contents were read, in ISO 8601 format and UTC."""
     windows: NotedWindows
     features: tuple[NotedFeature, ...] = ()
     updates: tuple[NotedUpdate, ...] = ()
@@ -173,14 +173,14 @@ class ImageContents:
     artifacts: tuple[NotedArtifact, ...] = ()
     container_images: tuple[NotedImage, ...] = ()
     components: tuple[NotedComponent, ...] = ()
-    """The components whose version a machine may choose; empty if the image has no index of cached versions."""
+    """The components whose version can be chosen when a machine is started; empty if the image has no index of them."""
     disk: NotedDisk = NotedDisk()
     identity: NotedIdentity = NotedIdentity()
     """The build machine's identifiers; no machine that is started from the image may have any of them."""
 
 
 def to_json(contents: ImageContents) -> str:
-    """Return the JSON document."""
+    """Return the release notes as a JSON document."""
     return json.dumps(dataclasses.asdict(contents), indent=1) + "\n"
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The files of a release, and the copy in the image itself (no I/O)."""
+"""Create the files that describe a release of an image, and the copy of the release notes in the image (no I/O)."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def file_name(host: str, kind: str) -> str:
 
 
 def texts(contents: ImageContents, *, written: datetime.datetime, with_sbom: bool) -> dict[str, str]:
-    """Return the text of each file, by kind.
+    """Return the contents of the files that describe a release, by kind, such as `markdown`.
 
     Args:
         contents: the release notes.
-        written: the time of writing.
-        with_sbom: whether there is a bill of materials.
+        written: the time of writing, for the bill of materials.
+        with_sbom: whether to create a bill of materials.
     """
     documents = {"json": to_json(contents), "markdown": markdown(contents), "page": notes_page(contents)}
     if with_sbom:
@@ -48,7 +48,7 @@ def texts(contents: ImageContents, *, written: datetime.datetime, with_sbom: boo
 
 
 def check_image_path(path: str) -> None:
-    """Check the path of the copy in the image; an empty path is valid, and means no copy.
+    """Check the path at which the image keeps a copy of its release notes. An empty path is valid, and means no copy.
 
     Raises:
         ResourceError: the path is not an absolute Windows path of a file.
@@ -59,5 +59,8 @@ def check_image_path(path: str) -> None:
 
 
 def store_call(path: str, text: str) -> Call:
-    """Return the call that writes the copy in the image. The batch that runs it creates the default path's folder."""
+    """Return the call that writes a copy of the release notes to a path in the image.
+
+    If this is the default path, the batch that runs the call creates the folder.
+    """
     return action("release-notes", "@write-file", {"path": path, "content": text})

@@ -10,11 +10,11 @@ from ..values.errors import ResourceError
 from .contents import ImageContents, from_json
 
 _LARGEST = 50_000_000
-"""Maximum size of a file in bytes."""
+"""Maximum size of a file with release notes, in bytes."""
 
 
 def read_notes(option: str, name: str, variable: str) -> ImageContents:
-    """Read the release notes of a release from a JSON file.
+    """Read the release notes of an image from a JSON file.
 
     Args:
         option: the module's option that names the file, for messages.

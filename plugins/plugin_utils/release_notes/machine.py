@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The first boot of a machine that was started from an image, read in the same remote command as in `observation`."""
+"""Read the data about the first boot of a machine that was started from an image.
+
+The calls run in the same remote command as those of observation.py.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ _STATE: t.Mapping[str, Json] = {
     "path": "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Setup\\State",
     "name": "ImageState",
 }
-"""Registry value with the state of Windows Setup: learn.microsoft.com (Windows Setup states)."""
+"""Registry value with the state of Windows Setup. Source: learn.microsoft.com, Windows Setup States."""
 _FIRST_BOOT = f"{TRUSTED_FOLDER}\\first-boot"
 """Folder that the first boot removes when it ends."""
 _DRIVE: t.Mapping[str, Json] = {"DriveLetter": "C"}
 _NOTED = re.compile(r'^ "(release|host|time)": "([^"\\]{0,300})"')
-"""Pattern for the first lines of the copy in the image (contents.to_json)."""
+"""Matches the first lines of an image's release notes in JSON, as `contents.to_json` writes them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,7 +66,7 @@ def calls(copy: str) -> tuple[Call, ...]:
 
 
 def read(seen: Observation) -> FirstBoot:
-    """Read the results of `calls`."""
+    """Return the data that the results of `calls` contain."""
     return FirstBoot(
         noted=_noted(seen["boot.notes"]),
         image_state=_property(seen["boot.state"], "value", str),

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The identifiers of a machine, which must differ between the build machine and machines from the image (no I/O).
+"""Read a machine's identifiers, which must differ between the build machine and machines from the image (no I/O).
 
-None of this is secret: a machine shows its SID and the thumbprints of its certificates to its users, and its host keys
-to everyone who connects. Release notes contain only the hashes of the host keys.
+The identifiers are not secret: a machine shows its SID and the thumbprints of its certificates to its users, and its
+host keys to everyone who connects. Release notes contain only the hashes of the host keys.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ _UPDATE_CLIENT: t.Mapping[str, Json] = {
     "name": "SusClientId",
 }
 _DOMAIN_PREFIX = "S-1-5-21-"
-"""Beginning of the SIDs of accounts: learn.microsoft.com (security identifiers). The last part identifies the
-account."""
+"""Beginning of the SIDs of accounts. The last part of a SID identifies the account.
+
+Source: learn.microsoft.com, Security identifiers.
+"""
 
 
 def calls() -> tuple[Call, ...]:
@@ -48,10 +50,10 @@ def calls() -> tuple[Call, ...]:
 
 
 def read(seen: Observation, computer_name: str) -> NotedIdentity:
-    """Read the results of `calls`.
+    """Return the identifiers that the results of `calls` contain.
 
     Args:
-        seen: the observation.
+        seen: the observation with the results.
         computer_name: the computer's name, which was read at the same time.
     """
     client = seen["identity.update-client"]
@@ -66,7 +68,7 @@ def read(seen: Observation, computer_name: str) -> NotedIdentity:
 
 
 def _texts(result: CallResult | None, name: str) -> list[str]:
-    """Return a property of each object, or an empty list if the call did not run or failed."""
+    """Return a property of each object that a call returned, or an empty list if the call did not run or failed."""
     if result is None or not result.ok:
         return []
     return [str(item[name]) for item in result.output if item.get(name)]
@@ -77,6 +79,6 @@ def _thumbprints(result: CallResult) -> tuple[str, ...]:
 
 
 def _machine_sid(sids: t.Iterable[str]) -> str:
-    """Return the machine's SID, which is in the SIDs of its accounts, or an empty string if there are none."""
+    """Return the machine's SID, taken from the SIDs of its local accounts, or an empty string if none are known."""
     machines = {sid.rpartition("-")[0] for sid in sids if sid.startswith(_DOMAIN_PREFIX)}
     return min(machines, default="")

@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The release notes as Markdown (no I/O).
+"""Write an image's release notes as Markdown (no I/O).
 
-Every text that may come from the machine is in a code span, in which Markdown and HTML have no meaning
-(https://spec.commonmark.org/0.31.2/#code-spans). Only two characters could end the span or the table's cell
-(https://github.github.com/gfm/#tables-extension-): the grave accent and the vertical bar. Similar characters replace
-them; the JSON document has the exact texts.
+Every text that may come from the machine is in a code span, in which Markdown and HTML have no meaning. Only a grave
+accent could end the code span, and only a vertical bar could end the table cell. These two characters are replaced
+with similar ones. The release notes in JSON contain the exact texts.
+
+Sources: https://spec.commonmark.org/0.31.2/#code-spans and https://github.github.com/gfm/#tables-extension-.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def code(text: str) -> str:
 
 
 def markdown(contents: ImageContents) -> str:
-    """Return the Markdown document."""
+    """Return the release notes as a Markdown document."""
     lines = [f"# Release notes of the image {code(contents.release)}", ""]
     lines += _table(("what", "value"), ((name, code(value)) for name, value in facts(contents)))
     for section in sections(contents):

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The calls that read what a machine contains, all in one remote command, and how to read their results.
+"""Read what a machine contains, with calls that all run in one remote command, for the release notes of an image.
 
-The contents follow AKS' release notes (Azure/AgentBaker,
-vhdbuilder/packer/write-release-notes-windows.ps1).
+The choice of contents follows the release notes of AKS. Source: Azure/AgentBaker,
+vhdbuilder/packer/write-release-notes-windows.ps1.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from .contents import (
 
 _CURRENT_VERSION = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
 _ANY_IMAGE = "registry.k8s.io/pause:3.10.2"
-"""A ContainerImage resource, which finds the runtime's store, requires the name of an image. Any image is suitable."""
+"""Name of an arbitrary image, for a ContainerImage resource that is created only to find the runtime's image store."""
 _EDITION = ("EditionID", "DisplayVersion")
 
 
@@ -53,7 +53,7 @@ class ContentsUnreadable(ValueError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ContentSources:
-    """The locations of a machine's contents."""
+    """The container runtime and the artifact cache from which a machine's contents are read."""
 
     runtime: str
     store: Store
@@ -62,7 +62,7 @@ class ContentSources:
 
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> ContentSources:
-        """Return the sources that the options of the module release_notes name.
+        """Return the runtime and the cache that the options of the module release_notes name.
 
         Raises:
             ResourceError: an option is invalid.
@@ -75,12 +75,15 @@ class ContentSources:
 
 @functools.cache
 def service_names() -> tuple[str, ...]:
-    """Return the services that release notes list (data/image_services.yml)."""
+    """Return the names of the services that release notes list, from data/image_services.yml."""
     return tuple(yaml_load((DATA / "image_services.yml").read_text(encoding="utf-8"))["services"])
 
 
 def calls(sources: ContentSources) -> tuple[Call, ...]:
-    """Return the calls that read the machine; if a call fails, the batch continues, and `read` reports the failure."""
+    """Return the calls that read a machine's contents.
+
+    If a call fails, the batch continues, and `read` reports the failure.
+    """
     # Without SilentlyContinue, a single unknown name would hide the results for all known names.
     services: dict[str, Json] = {"Name": list(service_names()), "ErrorAction": "SilentlyContinue"}
     edition: list[Json] = [{"path": _CURRENT_VERSION, "name": name} for name in _EDITION]
@@ -110,22 +113,22 @@ def calls(sources: ContentSources) -> tuple[Call, ...]:
 
 
 def _fix_values() -> tuple[tuple[str, str], ...]:
-    """Return the key and name of each registry value only once: versions of Windows share some values."""
+    """Return the key and name of each registry value only once, even if several versions of Windows need it."""
     return tuple(dict.fromkeys((str(entry["path"]), str(entry["name"])) for entry in registry_fixes.fixes()))
 
 
 def read(
     seen: Observation, windows: WindowsInfo, sources: ContentSources, *, release: str, host: str, time: str
 ) -> ImageContents:
-    """Read the results of `calls`.
+    """Return the contents of a machine from the results of `calls`.
 
     Args:
-        seen: the observation.
-        windows: the version of Windows that was read at the same time.
-        sources: as for `calls`.
+        seen: the observation with the results.
+        windows: the version of Windows, which was read at the same time.
+        sources: the sources for which `calls` created the calls.
         release: name of the release.
         host: name of the machine in the inventory.
-        time: the time of the observation, ISO 8601.
+        time: the time of the observation, in ISO 8601 format.
 
     Raises:
         ContentsUnreadable: the machine did not report everything that it contains.
@@ -176,12 +179,12 @@ _PARTS: t.Mapping[str, str] = {
     "images": "the container images",
     "components": "the versions that a machine may choose",
 }
-"""The data that each call reads, for messages. Calls that are not listed may fail: `images check` fails if one image
-cannot be checked."""
+"""The data that each call reads, for messages. Other calls may fail. For example, the call that checks the container
+images fails if a single image cannot be checked."""
 
 
 def _failures(seen: Observation) -> list[str]:
-    """Return why parts of the contents are unknown; a cache that does not exist counts as empty."""
+    """Return a message for each part of the contents that could not be read. A missing cache counts as empty."""
     optional = ("cache.files", "cache.manifests")
     failures = []
     for call_id, part in _PARTS.items():

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The release notes, and the differences between two releases, as self-contained HTML pages."""
+"""Write release notes, and the differences between two releases of an image, as self-contained HTML pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .sections import facts, sections
 
 
 def notes_page(contents: ImageContents) -> str:
-    """Return the page of one release."""
+    """Return the HTML page with the release notes of an image."""
     shown = [
         {
             "title": section.title,
@@ -36,7 +36,7 @@ def notes_page(contents: ImageContents) -> str:
 
 
 def comparison_page(before: ImageContents, after: ImageContents, differences: t.Sequence[Difference]) -> str:
-    """Return the page of the differences between two releases.
+    """Return the HTML page that shows the differences between two releases of an image.
 
     Args:
         before: the older release.

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The publication of a release in Azure: a copy of the VHD, and a version in a compute gallery (no I/O).
+"""Check a request to publish an image release in Azure, as a copy of its VHD or a compute gallery version (no I/O).
 
-playbooks/publish_image.yml publishes both with modules of azure.azcollection. Names: learn.microsoft.com, Naming rules
-and restrictions for Azure resources (Microsoft.Storage, Microsoft.Compute).
+playbooks/publish_image.yml publishes the release with modules of azure.azcollection. Source of the rules for names:
+learn.microsoft.com, Naming rules and restrictions for Azure resources (Microsoft.Storage, Microsoft.Compute).
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ MODULES = (
     "azure.azcollection.azure_rm_galleryimageversion_info",
 )
 OLDEST = "3.4.0"
-"""The first version of azure.azcollection whose azure_rm_galleryimageversion has the option timeout (its CHANGELOG)."""
+"""The first version of azure.azcollection whose module azure_rm_galleryimageversion has the option timeout.
+
+Source: the collection's CHANGELOG.
+"""
 _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
 _CONTAINER = re.compile(r"(?=.{3,63}\Z)[a-z0-9](?:-?[a-z0-9])*")
 _BLOB = re.compile(r"[^\s?#\\]{1,1020}[.]vhd", re.IGNORECASE)
@@ -44,10 +47,10 @@ class StoredVhd:
     blob: str = ""
 
     def check(self, where: str) -> None:
-        """Check the names.
+        """Check the names of the resources.
 
         Raises:
-            ResourceError: Azure does not accept a name.
+            ResourceError: Azure does not accept one of the names.
         """
         _check(where, "resource_group", self.resource_group, _GROUP, "the name of a resource group")
         _check(where, "storage_account", self.storage_account, _ACCOUNT, "3 to 24 lower-case letters and digits")
@@ -56,22 +59,22 @@ class StoredVhd:
         _check(where, "blob", self.blob, _BLOB, "the name of a blob that ends in .vhd")
 
     def url(self, suffix: str) -> str:
-        """Return the URL of the blob."""
+        """Return the URL of the VHD's blob."""
         return f"https://{self.storage_account}.blob.{suffix}/{self.container}/{self.blob}"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ManagedImage:
-    """A managed image."""
+    """A managed image in Azure."""
 
     resource_group: str
     name: str
 
     def check(self, where: str) -> None:
-        """Check the names.
+        """Check the names of the resources.
 
         Raises:
-            ResourceError: Azure does not accept a name.
+            ResourceError: Azure does not accept one of the names.
         """
         _check(where, "resource_group", self.resource_group, _GROUP, "the name of a resource group")
         _check(where, "name", self.name, _NAME, "the name of a managed image")
@@ -91,7 +94,7 @@ class GalleryPlace:
     exclude_from_latest: bool = False
 
     def check(self, where: str) -> None:
-        """Check the names and the number of replicas.
+        """Check the names of the resources, and the number of replicas.
 
         Raises:
             ResourceError: Azure does not accept one of them.
@@ -116,7 +119,7 @@ class Publication:
 
     release: ImageRelease
     version: str
-    """The version in the gallery."""
+    """The version number of the image in the compute gallery."""
     vhd: StoredVhd | None
     image: ManagedImage | None
     copy: StoredVhd | None
@@ -174,7 +177,7 @@ class Publication:
         return self.copy or self.vhd
 
     def steps(self) -> list[str]:
-        """Return the steps that the playbook performs, one line for each."""
+        """Return the steps that publish_image.yml performs, one line for each."""
         lines = []
         if self.copy is not None and self.vhd is not None:
             lines.append(f"copy {self.vhd.url(self.suffix)} to {self.copy.url(self.suffix)}")
@@ -191,7 +194,7 @@ class Publication:
         return lines
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the values for the modules of azure.azcollection."""
+        """Return the module's result: the values that publish_image.yml passes to the modules of azure.azcollection."""
         gallery = self.gallery
         return {
             "release": str(self.release),
@@ -235,5 +238,5 @@ def _check(where: str, name: str, value: str, pattern: re.Pattern[str], expected
 
 
 def _place(options: t.Mapping[str, t.Any], name: str, annotation: type[t.Any]) -> t.Any:
-    """Return the place that an option specifies, or None if the option is not set."""
+    """Return the location in Azure that an option specifies, or None if the option is not set."""
     return convert(options[name], annotation, f"publish_image_{name}") if options[name] else None

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The name of an image's release, and the version of the gallery image that is created from it.
+"""Parse and create the name of an image release, and derive the version of the image in an Azure compute gallery.
 
-A gallery version has the form Major.Minor.Patch, each from 0 to 2,147,483,647 (Azure's own message, quoted in
-hashicorp/packer-plugin-azure#187). AKS' own galleries use dates with leading zeros, such as 202405.03.0
-(Azure/AgentBaker pkg/agent/datamodel/linux_sig_version.json).
+A gallery version has the form Major.Minor.Patch. Each number is from 0 to 2,147,483,647, according to Azure's error
+message, quoted in hashicorp/packer-plugin-azure#187. Leading zeros are possible: AKS' galleries use dates such as
+202405.03.0. Source: Azure/AgentBaker, pkg/agent/datamodel/linux_sig_version.json.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import subprocess
 from ..values.errors import ResourceError
 
 _NAME = re.compile(r"20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[.][0-9a-f]{7,64}")
-"""The same expression as for `release` in packer/variables.pkr.hcl."""
+"""The same regular expression as for the variable `release` in packer/variables.pkr.hcl."""
 _LARGEST = 2**31 - 1
 _ABBREVIATION = 8
 """Number of digits of a commit in a release's name."""
@@ -27,18 +27,18 @@ NO_COMMIT = "0" * _ABBREVIATION
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageRelease:
-    """A release: `YYYYMMDD.commithash`."""
+    """A release of an image, whose name has the form `YYYYMMDD.commithash`."""
 
     date: datetime.date
     commit: str
 
     @classmethod
     def parse(cls, name: str, where: str = "release") -> ImageRelease:
-        """Parse a name.
+        """Parse the name of a release.
 
         Args:
-            name: the name of a release.
-            where: the option, for messages.
+            name: the name.
+            where: the option that contains the name, for messages.
 
         Raises:
             ResourceError: the name has a different form, or does not begin with a date.

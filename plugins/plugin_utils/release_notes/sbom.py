@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The bill of materials of an image as a CycloneDX document, created with the package cyclonedx-python-lib (no I/O).
+"""Write the bill of materials of an image as a CycloneDX document (no I/O).
 
-The version of the specification is 1.5, which has everything that this document needs, and which older scanners also
-read. The package is optional. It is imported only when a bill of materials is written.
+The document follows CycloneDX 1.5, which older scanners can read, too. The optional package cyclonedx-python-lib
+creates it. The package is imported only when a bill of materials is written.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ def missing_library() -> str:
 
 
 def sbom(contents: ImageContents, *, serial: uuid.UUID, written: datetime.datetime) -> str:
-    """Return the CycloneDX document as JSON.
+    """Return the bill of materials as a CycloneDX document in JSON.
 
     Args:
         contents: the contents of the image.
         serial: the document's serial number.
-        written: the document's time.
+        written: the document's timestamp.
 
     Raises:
-        ImportError: the package is not installed.
+        ImportError: the package cyclonedx-python-lib is not installed.
     """
     from cyclonedx.model.bom import Bom, BomMetaData
     from cyclonedx.model.component import Component, ComponentType

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The release notes as tables, which the Markdown document and the page both show (no I/O)."""
+"""Arrange release notes as tables, for both the Markdown document and the HTML page (no I/O)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .contents import ImageContents, NotedArtifact, NotedComponent
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NotesSection:
-    """A section with one table."""
+    """A section of the release notes, with one table."""
 
     title: str
     head: tuple[str, ...]
@@ -19,7 +19,7 @@ class NotesSection:
     right: frozenset[int] = frozenset()
     """Indexes of the columns that are aligned to the right."""
     nothing: str = "none"
-    """The text if there are no rows."""
+    """The text that is shown if the table has no rows."""
 
 
 def shown_size(size: int | None) -> str:
@@ -39,7 +39,7 @@ def shown_size(size: int | None) -> str:
 
 
 def summary(contents: ImageContents) -> str:
-    """Return the contents in one line, for the terminal."""
+    """Return a summary of an image's contents in one line, for the terminal."""
     windows = contents.windows
     counts = (
         (len(contents.features), "feature"),
@@ -72,7 +72,7 @@ def facts(contents: ImageContents) -> tuple[tuple[str, str], ...]:
 
 
 def sections(contents: ImageContents) -> tuple[NotesSection, ...]:
-    """Return the sections in the order in which they are shown."""
+    """Return the sections of the release notes in the order in which they are shown."""
     return (
         NotesSection(
             title="Container images",

@@ -24,12 +24,12 @@ BUILD_ONLY = ("cloudbase-init",)
 written."""
 _COMPLETE = "IMAGE_STATE_COMPLETE"
 _GROWTH = 1 << 20
-"""Bytes that may stay unallocated, because partitions are aligned (data/first_boot.ps1 has the same tolerance)."""
+"""Bytes by which drive C may be smaller than possible, because partitions are aligned. See data/first_boot.ps1."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageCheck:
-    """One check, with what was expected and what the machine has."""
+    """The result of one check, with what was expected and what the machine has."""
 
     section: str
     item: str
@@ -43,7 +43,7 @@ class Expectations:
     """The user's expectations in addition to the release notes."""
 
     offline: bool
-    """Whether nothing may be downloaded."""
+    """Whether the run is meant to work without a network, so that nothing may be downloaded."""
     max_fill_percent: int
     """Maximum percentage of drive C that may be in use; 0 accepts a full drive."""
 
@@ -54,11 +54,11 @@ Checks = t.Iterator[ImageCheck]
 def checks(
     notes: ImageContents, machine: ImageContents, boot: FirstBoot, expected: Expectations
 ) -> tuple[ImageCheck, ...]:
-    """Return all checks, by section.
+    """Return the results of all checks, by section.
 
     Args:
         notes: the release notes of the image.
-        machine: the contents of the machine, read in the same way.
+        machine: the contents of the machine, in the same form as the release notes.
         boot: the data about the machine's first boot.
         expected: the user's other expectations.
     """
@@ -143,7 +143,10 @@ def _images(contents: ImageContents) -> Items:
 
 
 def _listed(section: str, noted: Items, current: Items) -> Checks:
-    """Yield a check for each item. The machine may have more, such as an update that was installed later."""
+    """Yield a check for each item in the release notes.
+
+    The machine may have additional items, such as an update that was installed later.
+    """
     actual = _by_folded_name(current)
     for name, description in noted.items():
         after = actual.get(name.casefold(), "missing")
@@ -152,7 +155,10 @@ def _listed(section: str, noted: Items, current: Items) -> Checks:
 
 
 def _files(section: str, noted: Items, current: Items, offline: bool) -> Checks:
-    """Yield a check for each file or container image. If the run is offline, the machine must not have others."""
+    """Yield a check for each file or container image in the release notes.
+
+    If the run is meant to work without a network, the machine must not have additional files or container images.
+    """
     actual = _by_folded_name(current)
     for name, digest in noted.items():
         after = actual.get(name.casefold(), "missing")
@@ -191,9 +197,10 @@ def _services(notes: ImageContents, machine: ImageContents) -> Checks:
 
 
 def _same_service(noted: NotedService, current: NotedService) -> bool:
-    """Return whether a service starts as in the image, and runs if it ran there.
+    """Return whether a service has the same start mode as in the image, and runs if it must.
 
-    Windows starts and stops services with the start mode Manual on demand. A join starts services that were stopped.
+    It must run if it ran in the image and starts automatically. Windows starts and stops services with the start mode
+    Manual on demand. A service that was stopped in the image may run, because joining a cluster starts some services.
     """
     must_run = noted.state == "Running" and noted.start_mode == "Automatic"
     return noted.start_mode == current.start_mode and (not must_run or current.state == "Running")
@@ -242,7 +249,7 @@ def _disk(notes: ImageContents, machine: ImageContents, boot: FirstBoot, max_fil
 
 
 _ALWAYS = ("computer name", "SID")
-"""Identifiers that every machine has. They are unknown if the machine did not report them."""
+"""Identifiers that every machine has. If the machine did not report them, they are unknown, and the check fails."""
 
 
 def _identity(noted: NotedIdentity, current: NotedIdentity, boot: FirstBoot) -> Checks:
@@ -265,7 +272,7 @@ def _some(text: str) -> tuple[str, ...]:
 
 
 def _own(section: str, item: str, before: t.Sequence[str], after: t.Sequence[str]) -> ImageCheck:
-    """Return a check of whether the machine shares no identifier of one kind with the build machine.
+    """Return a check of whether all of the machine's identifiers of a kind differ from those of the build machine.
 
     Windows creates some kinds of identifiers only when it needs them, so a machine may have none yet.
     """
@@ -302,5 +309,5 @@ def counts(results: t.Iterable[ImageCheck]) -> dict[str, int]:
 
 
 def summary(number: t.Mapping[str, int]) -> str:
-    """Return the counts in one line."""
+    """Return the numbers of checks by status in one line."""
     return ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in number.items())

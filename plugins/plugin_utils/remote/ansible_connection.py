@@ -15,7 +15,7 @@ from .orphaned_shells import OrphanedShells
 
 MODULE = "winkube.node.invoke_calls"
 COLLECTING_MODULE = "winkube.node.collect_batch"
-"""The module that only fetches results. It is a third as long as `invoke_calls` (docs/powershell_module.md)."""
+"""The module that only fetches the results of batches. It is a third as long as `invoke_calls`."""
 
 
 KEEPS_FILES = (
@@ -47,7 +47,7 @@ class Connection(t.Protocol):
     exec_command: t.Callable[..., tuple[int, bytes, bytes]]
 
     def put_file(self, in_path: str, out_path: str) -> None:
-        """Upload a file."""
+        """Upload a file to the node."""
 
     def reset(self) -> None:
         """Close an open connection and open it again."""
@@ -75,10 +75,10 @@ def keeps_files() -> bool:
 
 
 class _CountedConnection:
-    """A wrapper that counts a connection's commands and marks the exceptions of its plugin.
+    """A wrapper that counts a connection's commands and turns the connection plugin's exceptions into ConnectionLost.
 
-    The plugins raise many exceptions besides AnsibleConnectionFailure (requests.ConnectionError, ChunkedEncodingError,
-    WSManFaultError, pypsrp's own), so an exception is recognized by its origin, not by its type.
+    Connection plugins raise many exceptions besides AnsibleConnectionFailure (requests.ConnectionError,
+    ChunkedEncodingError, WSManFaultError, pypsrp's own), so an exception is recognized by its origin, not by its type.
 
     Args:
         connection: the wrapped connection, which does the work.
@@ -110,7 +110,7 @@ class _CountedConnection:
 
 
 class ModuleRunner:
-    """A runner of modules on a node over an action's connection.
+    """Runs modules on a node over the connection of an action plugin.
 
     Args:
         action: the running action plugin.
@@ -124,8 +124,8 @@ class ModuleRunner:
         """Number of remote commands sent so far."""
         self._abandoned = OrphanedShells()
         self.boot = ""
-        """When the node booted, according to its last observation; empty if unknown, or if it may have rebooted since
-        then."""
+        """When the node last booted, as its latest result says. Empty if this is unknown, or if the node may have
+        rebooted since that result."""
 
     @property
     def _connection(self) -> Connection:
@@ -140,7 +140,7 @@ class ModuleRunner:
         system: bool = False,
         collects: bool = False,
     ) -> dict[str, t.Any]:
-        """Run the collection's module once, with a batch.
+        """Run a batch of calls on the node with the collection's own module, without retrying.
 
         Args:
             batch: the batch as JSON.
@@ -175,7 +175,7 @@ class ModuleRunner:
         return result
 
     def start_job(self, name: str, arguments: t.Mapping[str, t.Any], *, detach: tuple[int, str]) -> dict[str, t.Any]:
-        """Start another collection's action detached and as SYSTEM.
+        """Start another collection's action as SYSTEM, detached from the connection.
 
         Args:
             name: the action, such as `ansible.windows.win_updates`; it must support async.
@@ -196,7 +196,7 @@ class ModuleRunner:
         return result
 
     def run_module(self, name: str, arguments: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Run another collection's module once, with arguments and a result that may contain secrets.
+        """Run another collection's module without retrying, and hide its arguments and result, which may be secret.
 
         Args:
             name: the module, such as `microsoft.ad.membership`.
@@ -214,7 +214,7 @@ class ModuleRunner:
             )
 
     def put(self, local: str, remote: str) -> None:
-        """Upload a file.
+        """Upload a file to the node.
 
         Raises:
             ConnectionLost: the connection plugin raised an exception.
@@ -266,12 +266,12 @@ class ModuleRunner:
             raise
 
     def close_abandoned(self) -> None:
-        """Delete the shells of failed connections; call this only when the results of their commands are known."""
+        """Delete the shells that failed connections left open. Their commands must no longer be running."""
         self._abandoned.close(self._connection)
 
     @contextlib.contextmanager
     def _counted(self) -> t.Iterator[None]:
-        """Make the action use a connection that counts commands and marks exceptions of the plugin."""
+        """Make the action use a `_CountedConnection` while the context is active."""
         connection = self._action._connection
         self._action._connection = _CountedConnection(connection, self)
         try:
@@ -290,7 +290,10 @@ class ModuleRunner:
 
     @contextlib.contextmanager
     def _detached(self, seconds: int, folder: str) -> t.Iterator[None]:
-        """Make Ansible detach the module; the async wrapper reads its settings from the task and the shell."""
+        """Make Ansible run modules asynchronously while the context is active.
+
+        Ansible's async wrapper reads its settings from the task and the shell.
+        """
         task, shell = self._action._task, self._connection._shell
         saved, saved_folder = task.async_val, shell.get_option("async_dir")
         task.async_val = seconds

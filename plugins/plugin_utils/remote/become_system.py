@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Run a command as SYSTEM with Ansible's become: without a further remote command, password or file on the node."""
+"""Run commands as SYSTEM with Ansible's become, which needs no additional remote command, password or file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ _SYSTEM = {"become_user": "SYSTEM", "become_pass": None, "become_flags": ""}
 
 @contextlib.contextmanager
 def as_system(connection: t.Any) -> t.Iterator[None]:
-    """Make Ansible run commands in this context as SYSTEM, regardless of `become` in the user's task.
+    """Make Ansible run commands as SYSTEM while the context is active, regardless of `become` in the user's task.
 
-    The Windows Update API and wusa.exe reject network logons, which SYSTEM does not use
-    (docs.ansible.com/ansible/latest/os_guide/windows_usage.html, become and limitations of WinRM).
+    The Windows Update API and wusa.exe reject network logons, which SYSTEM does not use.
+
+    Source: docs.ansible.com/ansible/latest/os_guide/windows_usage.html, become and limitations of WinRM.
     """
     plugin = become_loader.get("runas")
     plugin.set_options(direct=_SYSTEM)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A node over Ansible's connection, which may fail: observe it, change it, reboot it.
+"""Observe, change and reboot a Windows node over Ansible's connection, even if the connection fails meanwhile.
 
 A batch that changes something runs at most once, even if the connection breaks. Observations are repeated.
 """
@@ -112,7 +112,7 @@ class Node:
         system: bool = False,
         may_reboot: bool = False,
     ) -> Observation:
-        """Run a batch at most once, detached if any of its calls is long.
+        """Run a batch of calls at most once. If a call is marked as long, the batch runs detached from the connection.
 
         Args:
             batch: the batch; it gets a key if it has none.
@@ -160,7 +160,7 @@ class Node:
         raise NodeError(f"{self.name}: {step}: the node did not receive the batch after {_SENDS} attempts")
 
     def wait(self, key: str, *, step: str) -> Observation:
-        """Wait for a batch that an earlier run left running, and remove its result as `forget` does.
+        """Wait for a batch that an earlier run left running. The next `observe`, `run` or `start` deletes its result.
 
         Returns:
             The batch's observation without results. The state is `finished`, `lost`, or `unknown` if there is no such
@@ -176,7 +176,7 @@ class Node:
         return answer
 
     def start(self, batch: Batch, *, step: str) -> str:
-        """Start a detached batch at most once without waiting for it; `peek` returns its state.
+        """Start a batch at most once, detached from the connection, without waiting for it. `peek` returns its state.
 
         Returns:
             The key of the batch.
@@ -203,13 +203,13 @@ class Node:
     def peek(self, key: str, *, step: str, seconds: float, asked: t.Sequence[Call] = ()) -> Observation:
         """Wait for a limited time for a batch that was left running, and return its observation.
 
-        If the batch is no longer running, its result is removed as `forget` does.
+        If the batch is no longer running, the next `observe`, `run` or `start` deletes its result.
 
         Args:
             key: key of the batch.
             step: name of the step, for messages.
             seconds: maximum time to wait.
-            asked: the calls of the batch; results of other calls are dropped. By default, all results are dropped.
+            asked: the calls whose results are returned. By default, no results are returned.
 
         Returns:
             The observation; its state is `running`, `lost` or `unknown` if the batch has not finished.
@@ -226,18 +226,18 @@ class Node:
         return answer
 
     def forget(self, keys: t.Iterable[str]) -> None:
-        """Make the next `observe`, `run` or `start` delete the results of the batches with these keys."""
+        """Make the next `observe`, `run` or `start` delete the results of the batches with the given keys."""
         self._forget = (*self._forget, *keys)
 
     def start_job(
         self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str
     ) -> t.Mapping[str, t.Any] | None:
-        """Start another collection's action detached, with its result in a key's folder (`OtherModules.start_job`)."""
+        """Start another collection's action detached, with its result in the folder that is named after the key."""
         seconds = int(self.timeouts.batch) + 600
         return self._others.start_job(name, arguments, folder=f"{FOLDER}\\{key}", seconds=seconds, step=step)
 
     def run_module(self, name: str, arguments: t.Mapping[str, t.Any], *, step: str) -> t.Mapping[str, t.Any] | None:
-        """Run another collection's module, whose arguments may contain secrets (`OtherModules.run`)."""
+        """Run another collection's module once, as `OtherModules.run` describes."""
         return self._others.run(name, arguments, step=step)
 
     def put(self, local: str, remote: str, *, step: str) -> None:
@@ -260,7 +260,7 @@ class Node:
         raise NodeError(f"{self.name}: {step}: {error}")
 
     def fetch(self, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:
-        """Download a file in pieces (`download.fetch`)."""
+        """Download a file in pieces. `download.fetch` describes the arguments."""
         return download.fetch(self, path, size, sha256, target)
 
     def reboot(self, *, step: str = "reboot", ordered: bool | None = False, boot: str = "") -> None:
@@ -314,7 +314,7 @@ class Node:
         return answer
 
     def _poll(self, key: str, step: str, deadline: float, *, private: bool, started: bool, poll: int) -> Observation:
-        """Fetch the result of a batch; the state is `running` if the batch does not finish before the deadline."""
+        """Return the result of a batch. Its state is `running` if the batch does not finish before the deadline."""
         # The wrapper returns when its process has started, shortly before the node knows the key.
         early = 10 if started else 0
         while True:
@@ -342,7 +342,7 @@ class Node:
     def _send(
         self, batch: Batch, step: str, *, private: bool = False, detach: bool = False, system: bool = False
     ) -> Observation | None:
-        """Send a batch once, and return its observation; None if the batch is detached or its result was garbled.
+        """Send a batch once, and return its observation, or None if the batch is detached or its result is not JSON.
 
         Raises:
             ConnectionLost: the connection failed.

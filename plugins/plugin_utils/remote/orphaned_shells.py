@@ -4,7 +4,7 @@
 
 One kind cannot be closed: a winrm shell whose creation got no response. Its name, which the node chooses, is unknown.
 
-learn.microsoft.com/windows/win32/winrm/quotas (MaxShellsPerUser, IdleTimeout)
+Source: learn.microsoft.com/windows/win32/winrm/quotas (MaxShellsPerUser, IdleTimeout).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class OrphanedShells:
         self._psrp: dict[str, t.Any] = {}
 
     def note(self, connection: t.Any) -> None:
-        """Record the connection's open shells before `reset` and, if `reset` fails, again afterwards.
+        """Record a connection's open shells. Call this before `reset` and, if `reset` fails, again afterwards.
 
         In `reset`, winrm does not close its shell, and psrp tries to close its shell, but over the failed connection.
         """
@@ -52,7 +52,7 @@ class OrphanedShells:
 
 
 def _delete(pool: t.Any, shell_id: str) -> None:
-    """Delete another pool's shell over this pool's connection."""
+    """Delete a shell of another runspace pool over the connection of a working pool."""
     from pypsrp.wsman import SelectorSet
 
     selector = SelectorSet()

@@ -56,12 +56,12 @@ class OtherModules:
     def start_job(
         self, name: str, arguments: t.Mapping[str, t.Any], *, folder: str, seconds: int, step: str
     ) -> t.Mapping[str, t.Any] | None:
-        """Start an action detached and as SYSTEM, with its result in a file `j…` in a folder.
+        """Start another collection's action as SYSTEM, detached from the connection.
 
         Args:
             name: the action, such as `ansible.windows.win_updates`.
             arguments: the options of the action.
-            folder: the folder for the result.
+            folder: the folder on the node to which the result is written, in a file `j…`.
             seconds: time limit of the action.
             step: name of the step, for messages.
 
@@ -85,7 +85,7 @@ class OtherModules:
         return result
 
     def run(self, name: str, arguments: t.Mapping[str, t.Any], *, step: str) -> t.Mapping[str, t.Any] | None:
-        """Run a module once, with arguments and a result that may contain secrets.
+        """Run another collection's module once, and hide its arguments and result, which may contain secrets.
 
         Args:
             name: the module, such as `microsoft.ad.membership`.

@@ -12,7 +12,7 @@ from .timeouts import Timeouts
 _REFUSED = re.compile(
     r"credentials were rejected|failed to authenticate|\b401\b|access is denied|unauthorized", re.IGNORECASE
 )
-"""Messages of pywinrm, pypsrp and requests about a failed logon."""
+"""Matches the messages of pywinrm, pypsrp and requests about a failed logon."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The interface of a node that all packages use; `node.Node` implements it."""
+"""Define the interface of a Windows node that all packages use. `node.Node` implements it."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class RemoteNode(t.Protocol):
         """Wait for a limited time for a batch that was left running, and return its observation."""
 
     def forget(self, keys: t.Iterable[str]) -> None:
-        """Make the next `observe`, `run` or `start` delete the results of the batches with these keys."""
+        """Make the next `observe`, `run` or `start` delete the results of the batches with the given keys."""
 
     def start_job(
         self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str
     ) -> t.Mapping[str, t.Any] | None:
-        """Start another collection's action detached and as SYSTEM."""
+        """Start another collection's action as SYSTEM, detached from the connection."""
 
     def run_module(self, name: str, arguments: t.Mapping[str, t.Any], *, step: str) -> t.Mapping[str, t.Any] | None:
         """Run another collection's module once, and return its result, or None if the connection failed."""

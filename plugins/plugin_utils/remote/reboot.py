@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reboot a node with our own protocol: request the reboot, then wait for a new boot time and the logon screen.
+"""Reboot a node: request the reboot, then wait for a new boot time and the logon screen.
 
-There are three reasons not to use ansible.windows.win_reboot. If the response to its request is lost, the module does
-not know whether the node is going down. It polls while services delay the shutdown. Once the node is back, it needs two
-commands.
+There are three reasons not to use ansible.windows.win_reboot. If the response to its request is lost, it does not know
+whether the node will shut down. While services delay the shutdown, it sends a remote command for each poll. Once the
+node is back, it needs two more remote commands.
 """
 
 from __future__ import annotations
@@ -21,25 +21,28 @@ from ..wire.messages import Batch, Call, CallResult, Observation
 
 LOGON_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion\\Winlogon\\AutoLogonChecked"
 """Volatile registry key that LogonUI creates just before it shows the logon screen, when Windows has finished its
-configuration. ansible.windows.win_reboot also waits for this key (its documentation, `test_command`)."""
+configuration. ansible.windows.win_reboot also waits for this key. Source: its documentation, `test_command`."""
 _IN_PROGRESS = 1115
-"""ERROR_SHUTDOWN_IN_PROGRESS: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
+"""The system error code ERROR_SHUTDOWN_IN_PROGRESS.
+
+Source: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-
+"""
 _GOING_DOWN = 2.0
-"""Seconds between the shutdown and the first poll. A poll that arrived before the shutdown would be lost."""
+"""Seconds between the shutdown and the first poll. An earlier poll would be interrupted by the shutdown."""
 _DELAY = 2
 """Seconds between the request and the shutdown, during which the node responds to the request."""
 BATCH_DELAY = 5
-"""Seconds between a request that is the last call of a batch and the shutdown. During this time, the node writes the
-batch's result, and responds to the controller that waits for it."""
+"""Seconds between the request and the shutdown if the request is the last call of a batch that also does other work.
+During this time, the node writes the batch's result and returns it to the controller."""
 _LONGEST_QUESTION = 240
-"""Maximum number of seconds for which a poll waits on the node. Services with a preshutdown notification delay the
-shutdown while WinRM still responds (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO), and updates are configured before
-the logon screen. Both may take minutes, so each poll waits a long time, which saves polls."""
+"""Maximum number of seconds for which a poll waits on the node. A long wait saves polls while the reboot takes minutes:
+services with a preshutdown notification delay the shutdown while WinRM still responds, and Windows configures updates
+before it shows the logon screen. Source: learn.microsoft.com, SERVICE_PRESHUTDOWN_INFO."""
 _PAUSE = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _DRIFT = datetime.timedelta(milliseconds=100)
 """Maximum difference between two boot times of the same boot. Windows computes the boot time from the clock, so a clock
-correction moves it by milliseconds (prometheus-community/windows_exporter#74)."""
+correction moves it by milliseconds. Source: prometheus-community/windows_exporter#74."""
 
 
 class NotRebooted(Exception):
@@ -47,7 +50,7 @@ class NotRebooted(Exception):
 
 
 def reboot_message(step: str) -> str:
-    """Return the message to users who are logged on.
+    """Return the message about the reboot to users who are logged on.
 
     Args:
         step: name of the step that needs the reboot.
@@ -122,7 +125,7 @@ class Reboot:
     """A single reboot of a node, including the wait until the node is back.
 
     Args:
-        send: function that sends a batch once; it returns None if the result was garbled.
+        send: function that sends a batch once. It returns None if the result is not JSON.
         reconnect: function that tries once to reconnect.
         away: exceptions of `send` that indicate that the node may be away.
         timeout: time limit for the node to be back, in seconds.
@@ -179,7 +182,10 @@ class Reboot:
         raise NotRebooted(f"expected the node to be back within {self.timeout:.0f} seconds; last status: {error}")
 
     def _order(self, message: str, deadline: float) -> tuple[bool, str]:
-        """Send the request; return whether the node certainly received it, and what to report if the node stays up.
+        """Send the request to reboot.
+
+        Returns:
+            Whether the node has certainly received the request, and the status to report if the node does not reboot.
 
         Raises:
             NotRebooted: the node rejected the request.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What one task knows about its node and reports to the user: the Windows version, progress, warnings and result."""
+"""Keep what a task knows about its node (the Windows version), and report progress, warnings and the result."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class NodeSession:
             self._notify(f"{self.name}: {text}")
 
     def warn(self, text: str) -> None:
-        """Add a warning, prefixed with the node's name."""
+        """Add a warning to the result, prefixed with the node's name."""
         self.warnings.append(f"{self.name}: {text}")
 
     def report(self, **values: t.Any) -> dict[str, t.Any]:
@@ -83,7 +83,7 @@ class NodeSession:
             calls: the calls.
             step: name of the step, for messages.
             private: whether to keep the result out of the output at any verbosity.
-            first: calls that run before the version and the reasons for a pending reboot are read.
+            first: calls that run before the call that reads the version and the reasons for a pending reboot.
 
         Returns:
             The observation, and the node's version of Windows. `check_windows` checks the version.

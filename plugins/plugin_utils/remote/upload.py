@@ -19,7 +19,7 @@ PIECE = 32 * 1024 * 1024
 """Size of a piece in bytes. The pieces of a very large file are larger, because one command line of cmd.exe (8191
 characters) must name all of them."""
 COMMIT = "commit"
-"""ID of the call that verifies an uploaded file, within the scope of that file."""
+"""ID of the call that verifies an uploaded file, without the prefix that distinguishes the file (`join_scope`)."""
 _PIECES = 40
 _BLOCK = 1024 * 1024
 
@@ -41,7 +41,7 @@ def sha256(local: str | pathlib.Path) -> str:
 
 
 def pieces(target: str, size: int) -> tuple[Piece, ...]:
-    """Return the pieces of a file.
+    """Return the pieces in which a file is uploaded.
 
     Args:
         target: Windows path of the complete file.
@@ -94,7 +94,7 @@ def _copy(local: str, piece: Piece, part: t.IO[bytes]) -> None:
 
 
 def join_scope(index: int) -> Scope:
-    """Return the scope of the calls that join the pieces of a file.
+    """Return the prefix of the IDs of the calls that join the pieces of a file.
 
     Args:
         index: index of the file in its batch.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The findings of cluster_check about the Linux side of a cluster, each listed once with its hosts (no I/O)."""
+"""List each finding of cluster_check about the Linux side of a cluster once, with the hosts concerned (no I/O)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WHAT = {"refused": "runs are refused", "changed": "runs change it", "reported":
 
 
 def shared(results: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> list[dict[str, t.Any]]:
-    """Return the findings of all hosts, in the order in which they were found.
+    """Return each finding of all hosts once, in the order in which they were found.
 
     Args:
         results: the result of cluster_check by host; None if a host was not compared.
@@ -32,7 +32,7 @@ def shared(results: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> list[dict[s
 
 
 def table(findings: t.Sequence[t.Mapping[str, t.Any]], total: int) -> list[str]:
-    """Return the lines of a table, or an empty list if there are no findings.
+    """Return the lines of a table of findings, or an empty list if there are no findings.
 
     The last column is never shortened, because it contains commands to copy.
 

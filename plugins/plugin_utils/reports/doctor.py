@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The diagnoses of all hosts as a table, a JSON document and a page."""
+"""Show the diagnoses of all hosts as a table, a JSON document and an HTML page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EFFECTS: t.Mapping[str, tuple[str, str]] = {
     "pods": ("pods fail", "bad"),
     "risk": ("may disrupt pods", "warm"),
 }
-"""The text for each effect, and its style on the page."""
+"""The text for each effect that a cause can have, and its style on the page."""
 _NAMED = 8
 """Maximum number of hosts that are named for a cause; any further hosts are only counted."""
 _NOT_DIAGNOSED = "not diagnosed"
@@ -29,12 +29,12 @@ Entry = t.Mapping[str, t.Any]
 
 
 def entry(host: str, result: Entry | None, view: ClusterView, names: t.Iterable[str]) -> dict[str, t.Any]:
-    """Return one host's entry of the document.
+    """Return one host's entry of the JSON document.
 
     Args:
         host: the host.
         result: the registered result of node_diagnosis; None if the host was not diagnosed.
-        view: the cluster's view, which is all that is known about a machine that could not be observed.
+        view: what the cluster reports about its nodes. If the host could not be observed, nothing else is known.
         names: names that the host's node may have.
     """
     known = result or {}
@@ -50,7 +50,7 @@ def entry(host: str, result: Entry | None, view: ClusterView, names: t.Iterable[
 
 
 def table(hosts: t.Mapping[str, Entry], *, width: int = 170) -> list[str]:
-    """Return the lines of a table with a row for each cause; a host's causes are in the order of the diagnosis.
+    """Return the lines of a table with a row for each cause of a problem, or for a host without a cause.
 
     Args:
         hosts: entries by host.
@@ -71,7 +71,7 @@ def fixes(hosts: t.Mapping[str, Entry]) -> list[str]:
 
 
 def shared(hosts: t.Mapping[str, Entry]) -> list[dict[str, t.Any]]:
-    """Return the causes that do not merely follow from other causes: each once, with the hosts that have it."""
+    """Return each cause that does not merely follow from another cause once, with the hosts that have it."""
     causes: dict[str, dict[str, t.Any]] = {}
     for host, one in hosts.items():
         for cause in one.get("causes") or ():
@@ -92,7 +92,7 @@ def counts(hosts: t.Mapping[str, Entry]) -> dict[str, int]:
 
 
 def total(hosts: t.Mapping[str, Entry]) -> str:
-    """Return the summary below the table."""
+    """Return the summary of the diagnoses, which is printed below the table."""
     number = counts(hosts)
     nodes = f"{len(hosts)} node{'' if len(hosts) == 1 else 's'}"
     return (
@@ -102,13 +102,16 @@ def total(hosts: t.Mapping[str, Entry]) -> str:
 
 
 def cluster_problem(hosts: t.Mapping[str, Entry]) -> str:
-    """Return why the cluster was not queried or did not answer, or an empty string if it did or no reason is known."""
+    """Return why nothing is known from the cluster: it was not queried, or it did not answer.
+
+    The string is empty if the cluster answered, or if the hosts' entries do not contain the reason.
+    """
     unknown = [one["status_detail"] for one in hosts.values() if one.get("status") == "not asked"]
     return unknown[0] if unknown else ""
 
 
 def document(hosts: t.Mapping[str, Entry], *, time: str) -> dict[str, t.Any]:
-    """Return the JSON document.
+    """Return the JSON document with the diagnoses of all hosts.
 
     Args:
         hosts: entries by host.
@@ -124,7 +127,7 @@ def document(hosts: t.Mapping[str, Entry], *, time: str) -> dict[str, t.Any]:
 
 
 def page(hosts: t.Mapping[str, Entry], *, written: str) -> str:
-    """Return one self-contained HTML page.
+    """Return a self-contained HTML page with the diagnoses of all hosts.
 
     Args:
         hosts: entries by host.
@@ -144,7 +147,7 @@ def page(hosts: t.Mapping[str, Entry], *, written: str) -> str:
 
 
 def problem(one: Entry) -> str:
-    """Return why the playbook fails for a host, or an empty string if it does not fail.
+    """Return why the node doctor's playbook fails for a host, or an empty string if it does not fail.
 
     Args:
         one: the host's entry.

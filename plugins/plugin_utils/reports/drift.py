@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The result of a drift check as a document for monitoring, plan.json (docs/plan.schema.json); no I/O."""
+"""Create plan.json, the document with the result of a drift check, for monitoring systems (no I/O).
+
+Its schema is docs/plan.schema.json.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ def document(
     join_compared: bool,
     findings: t.Sequence[t.Mapping[str, t.Any]] = (),
 ) -> dict[str, t.Any]:
-    """Return plan.json as a whole.
+    """Return the content of plan.json.
 
     Args:
         nodes: entries by node.

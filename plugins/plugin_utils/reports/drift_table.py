@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The result of a drift check as a table (no I/O)."""
+"""Show the result of a drift check as a table (no I/O)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _Row = tuple[str, ...]
 
 
 def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150, *, join_compared: bool = True) -> list[str]:
-    """Return the lines of a table with a row for each difference or group of them, and for each node without any.
+    """Return the lines of a table of differences. Similar differences of a node share a row.
+
+    A node without differences has a row with its status.
 
     Args:
         nodes: entries of plan.json, by node.

@@ -19,7 +19,7 @@ def write_json(path: pathlib.Path, document: t.Mapping[str, t.Any]) -> None:
 
 
 def write_text(path: pathlib.Path, text: str) -> None:
-    """Write a text atomically. If this fails, no part of the text remains, because it may contain a token."""
+    """Write a text file atomically. If writing fails, no part of the text stays on disk, as it may contain a token."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False, encoding="utf-8") as file:
         temporary = pathlib.Path(file.name)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The HNS objects of all hosts as one table (no I/O)."""
+"""Show the objects of the Host Networking Service (HNS) on all hosts as one table (no I/O)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Row = tuple[str, str, str, str, str, str, str]
 
 
 def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", summary: bool = False) -> list[Row]:
-    """Return the rows of one host.
+    """Return the table rows of one host.
 
     Args:
         node: name of the host.
@@ -130,7 +130,7 @@ def _owner(item: t.Mapping[str, t.Any]) -> str:
 
 
 def table(all_rows: t.Sequence[Row], width: int = 170) -> list[str]:
-    """Return the lines of a table.
+    """Return the lines of the table of HNS objects.
 
     Args:
         all_rows: the rows of all hosts.
@@ -140,11 +140,11 @@ def table(all_rows: t.Sequence[Row], width: int = 170) -> list[str]:
 
 
 _NAMES = 8
-"""Maximum number of nodes that the last line names; any further nodes are only counted."""
+"""Maximum number of nodes that the line below the table names for each reason. Further nodes are only counted."""
 
 
 def totals(nodes: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> str:
-    """Return the last line: the number of nodes and of stale objects, and the nodes that need attention.
+    """Return the line below the table: the numbers of nodes and stale objects, and the nodes that need attention.
 
     Args:
         nodes: `hns` in the results of hns_info, by host; None if hns_info failed.

@@ -30,10 +30,11 @@ class JUnitResults:
 
 
 def read(folder: pathlib.Path) -> JUnitResults:
-    """Read all JUnit files of a folder.
+    """Read all JUnit files in a folder.
 
     pytest and Kubernetes' e2e.test (Ginkgo) write the same elements: a `testcase` contains `failure` or `error` if it
-    failed, and `skipped` if it did not run (github.com/onsi/ginkgo reporters/junit_report.go; pytest's junitxml.py).
+    failed, and `skipped` if it did not run. Sources: github.com/onsi/ginkgo, reporters/junit_report.go; pytest,
+    junitxml.py.
 
     Args:
         folder: the folder. A missing or empty folder is a problem, because a program that ended early wrote no results.
@@ -53,12 +54,12 @@ def read(folder: pathlib.Path) -> JUnitResults:
 
 
 def copy_redacted(source: pathlib.Path, target: pathlib.Path, redact: t.Callable[[str], str]) -> None:
-    """Copy a JUnit file without secrets. A file that is missing or incomplete (a program ended early) is skipped.
+    """Copy a JUnit file without secrets. If it is missing or incomplete, because a program ended early, copy nothing.
 
     Args:
         source: the file.
         target: the copy. Its folder is created.
-        redact: function that returns a text without secrets. It receives the texts without XML escapes.
+        redact: function that returns a text of the file without secrets. It receives the text without XML escapes.
     """
     try:
         # A program that the user chose wrote this file, on the controller.

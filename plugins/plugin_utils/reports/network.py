@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The results of a network check as a table, a JSON document and a page."""
+"""Show the results of a check of the pod network as a table, a JSON document and an HTML page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STATUSES: t.Mapping[str, tuple[str, str]] = {
 """The text for each status, and its style on the page. Rows are sorted in this order."""
 _WIDEST = (15, 36, 36, 14)
 _REASONS = 5
-"""Maximum number of reasons that the last lines list; any further reasons are only counted."""
+"""Maximum number of reasons that are listed below the table for checks that did not run. Others are only counted."""
 
 Entry = t.Mapping[str, t.Any]
 
@@ -64,7 +64,7 @@ def table(results: t.Iterable[Entry], *, summary: bool = False, width: int = 170
 
 
 def totals(result: Entry) -> list[str]:
-    """Return the last lines: the number of checks with each status, and why checks did not run.
+    """Return the lines below the table: the number of checks with each status, and why checks did not run.
 
     Args:
         result: the result of network_check.
@@ -107,7 +107,7 @@ def problem(result: Entry, *, allow_not_run: bool) -> str:
 
 
 def document(result: Entry, *, time: str, allow_not_run: bool) -> dict[str, t.Any]:
-    """Return the JSON document.
+    """Return the JSON document with the results of the network check.
 
     Args:
         result: the result of network_check.
@@ -128,7 +128,7 @@ def document(result: Entry, *, time: str, allow_not_run: bool) -> dict[str, t.An
 
 
 def page(result: Entry, *, written: str, allow_not_run: bool) -> str:
-    """Return one self-contained HTML page.
+    """Return a self-contained HTML page with the results of the network check.
 
     Args:
         result: the result of network_check.
@@ -156,7 +156,7 @@ def _row(one: Entry) -> tuple[str, ...]:
 
 
 def _detail(one: Entry) -> str:
-    """Return the reason for a status, with the address to which the pod connected."""
+    """Return the reason for a check's status, with the address to which the pod connected."""
     parts = [one["detail"]]
     if one["answered_by"]:
         parts.append(f"service of a pod on {one['answered_by']}")
@@ -182,7 +182,7 @@ def _summary_rows(results: t.Sequence[Entry]) -> list[tuple[str, ...]]:
 
 
 def _matrix(results: t.Sequence[Entry]) -> list[dict[str, t.Any]]:
-    """Return the number of results by check, operating systems and status."""
+    """Return the numbers of results by status, in one row for each check and pair of operating systems."""
     lines: dict[tuple[str, str, str], dict[str, int]] = {}
     for one in results:
         outside = "outside" if one["check"] == "outbound" else "any"

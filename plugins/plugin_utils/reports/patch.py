@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The result of a patch rollout, as a table and as a document for monitoring (no I/O)."""
+"""Show the result of a patch rollout as a table, and as a JSON document for monitoring systems (no I/O)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def node_entry(
 
 
 def _status(notes: t.Mapping[str, t.Any], result: t.Mapping[str, t.Any]) -> tuple[str, str]:
-    """Return the status and the message of a node."""
+    """Return a node's status in the rollout, and a message if the node failed."""
     stage = notes.get("stage")
     if stage == "done":
         return ("patched" if result.get("changed") else "up_to_date"), ""

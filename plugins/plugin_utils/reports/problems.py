@@ -1,17 +1,17 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Problems of many hosts, each reported once with all hosts that have it (no I/O)."""
+"""Report each problem of many hosts once, with all hosts that have it (no I/O)."""
 
 from __future__ import annotations
 
 import typing as t
 
 _NAMED = 8
-"""Maximum number of hosts that are named; any further hosts are only counted."""
+"""Maximum number of hosts that a line names. Further hosts are only counted."""
 
 
 def shared(problems: t.Mapping[str, t.Sequence[str]]) -> dict[str, list[str]]:
-    """Return the hosts that have each problem, by problem, in the order in which the problems were found.
+    """Return each problem, in the order in which the problems were found, with the hosts that have it.
 
     Args:
         problems: the problems of each host of the play.
@@ -33,7 +33,7 @@ def lines(problems: t.Mapping[str, t.Sequence[str]]) -> list[str]:
 
 
 def summary(problems: t.Mapping[str, t.Sequence[str]]) -> str:
-    """Return one sentence with the number of problems and the hosts that have them."""
+    """Return the message that no node was touched, with the number of problems and the hosts that have them."""
     count = len(shared(problems))
     hosts = [host for host, sentences in problems.items() if sentences]
     what = "a problem" if count == 1 else f"{count} problems"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The plan and the result of a replacement of nodes, as tables and as a document for monitoring (no I/O)."""
+"""Show the plan and the result of replacing nodes as tables, and as a JSON document for monitoring (no I/O)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class ReplacementResults:
     """The records of the tasks on an old machine and its new machine; a mapping is empty if there is no record."""
 
     plan: t.Mapping[str, t.Any]
-    """The plan for the node."""
+    """The plan for replacing the old machine."""
     record: t.Mapping[str, t.Any]
     """The record that the role node_maintenance keeps about the old machine."""
     new_record: t.Mapping[str, t.Any]
-    """The record of the new machine."""
+    """The record that the role node_maintenance keeps about the new machine."""
     address: str
     """Address of the new machine; empty if it was not created."""
 
@@ -107,7 +107,7 @@ def inventory_lines(changes: t.Mapping[str, t.Any]) -> list[str]:
 
 
 def plan_table(plans: t.Mapping[str, t.Mapping[str, t.Any]], problems: t.Mapping[str, str]) -> list[str]:
-    """Return the lines of a table with the nodes to replace, for the beginning of a run.
+    """Return the lines of a table with the nodes to replace, which is printed before the first node is replaced.
 
     Args:
         plans: the plans by host. The plan of a host that failed before it was planned is empty.

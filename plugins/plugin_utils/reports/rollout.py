@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the reports of all rollouts have in common (no I/O)."""
+"""Provide the parts that the reports of all rollouts (patches, upgrades, replacements) have in common (no I/O)."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any]], statuses: t.Sequence[st
 
     Args:
         nodes: the entries of the nodes, by host.
-        statuses: all statuses.
+        statuses: the statuses to count.
     """
     by_status = collections.Counter(entry["status"] for entry in nodes.values())
     return {status: by_status[status] for status in statuses}
 
 
 def summary(numbers: t.Mapping[str, int]) -> list[str]:
-    """Return the lines below the table.
+    """Return the lines below a rollout's table: the numbers of nodes, and whether the rollout stopped early.
 
     Args:
         numbers: result of `counts`.

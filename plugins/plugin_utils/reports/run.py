@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The changes of a run, as data and as a page."""
+"""Record what each run of a playbook changed, as a JSON document, and show it as an HTML page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..values.versions import DATA
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Task:
-    """One task on one node."""
+    """The result of one task on one node."""
 
     name: str
     status: str
@@ -26,7 +26,7 @@ class Task:
     message: str
     """The reason for a failure; empty if the task did not fail."""
     changes: t.Sequence[t.Mapping[str, str]]
-    """Changes: `type`, `name`, `action` and `why` of each resource."""
+    """The `type`, `name`, `action` and `why` of each changed resource."""
 
     @property
     def count(self) -> int:
@@ -48,12 +48,12 @@ class Run:
 
     @classmethod
     def from_document(cls, document: t.Mapping[str, t.Any]) -> Run:
-        """Read the result of `to_document`."""
+        """Return the run that a JSON document from `to_document` describes."""
         nodes = {name: [Task(**task) for task in tasks] for name, tasks in document["nodes"].items()}
         return cls(playbook=document["playbook"], seconds=document["seconds"], nodes=nodes)
 
     def summary(self) -> list[dict[str, t.Any]]:
-        """Return a row for each node."""
+        """Return a row with the totals and the failed tasks of each node."""
         return [
             {
                 "node": name,
@@ -69,7 +69,7 @@ class Run:
 
 
 def page(title: str, runs: t.Sequence[Run], tables: t.Sequence[t.Mapping[str, t.Any]] = ()) -> str:
-    """Return one self-contained HTML page.
+    """Return a self-contained HTML page that shows the changes of one or more runs.
 
     Args:
         title: the heading.

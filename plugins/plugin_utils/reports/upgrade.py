@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The plan and the result of an upgrade, as tables and as a document for monitoring (no I/O)."""
+"""Show the plan and the result of an upgrade as tables, and as a JSON document for monitoring systems (no I/O)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class HostResults:
     """The registered results of one host's tasks; a mapping is empty if the host did not reach the task."""
 
     plan: t.Mapping[str, t.Any] | None
-    """The plan; empty for a machine that has not joined; None if the host failed before it was planned."""
+    """The plan for the upgrade. Empty if the machine has not joined a cluster; None if the host failed earlier."""
     record: t.Mapping[str, t.Any]
-    """The record that role node_maintenance keeps."""
+    """The record that role node_maintenance keeps about the node."""
     staged: t.Mapping[str, t.Any]
     """The result of the task that makes the changes that do not disrupt pods."""
     converged: t.Mapping[str, t.Any]
@@ -85,7 +85,7 @@ def _reboot(results: HostResults, status: str) -> str:
 
 
 def plan_table(plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
-    """Return the lines of a table with the steps of each node, for the beginning of a run.
+    """Return the lines of a table with the upgrade steps of each node, which is printed at the beginning of a run.
 
     Args:
         plans: the plans by host; empty for a host that is not a node.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The results of the verification of an image as a table, a JSON document and a page."""
+"""Show the results of verifying an image as a table, a JSON document and an HTML page."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Verified:
     """The results of a run that verifies an image."""
 
     image: Entry
-    """`release`, `host`, `name` and `summary` of image_verification_plan."""
+    """The fields `release`, `host`, `name` and `summary` from the result of image_verification_plan."""
     checks: t.Sequence[Entry]
     """The checks of image_verification; empty if the machine could not be read."""
     stages: t.Sequence[Entry]
-    """The stages of the run that can fail: `name`, `failure`, and, if they run tests, what `junit` read."""
+    """The stages of the run that can fail: `name`, `failure` and, for a stage that runs tests, the tests' results."""
 
 
 def counts(verified: Verified) -> dict[str, int]:
@@ -56,7 +56,7 @@ def ordered(checks: t.Iterable[Entry]) -> list[Entry]:
 
 
 def table(verified: Verified, *, every: bool = False, width: int = 170) -> list[str]:
-    """Return the lines of a table.
+    """Return the lines of a table of checks, or an empty list if it would have no rows.
 
     Args:
         verified: the results.
@@ -76,7 +76,7 @@ def _short(text: str) -> str:
 
 
 def total(verified: Verified) -> str:
-    """Return the last line: the image, the number of checks by status, and the results of tests."""
+    """Return the line below the table: the image, the number of checks by status, and the results of tests."""
     parts = [f"{verified.image['release']} ({verified.image['host']}) on {verified.image['name']}"]
     parts.append(verification.summary(counts(verified)) if verified.checks else "the machine was not compared")
     parts += [
@@ -88,7 +88,7 @@ def total(verified: Verified) -> str:
 
 
 def problem(verified: Verified) -> str:
-    """Return why the image did not pass, or an empty string if it passed."""
+    """Return why the image did not pass the verification, or an empty string if it passed."""
     failed = counts(verified)["failed"]
     problems = [f"{failed} check{'' if failed == 1 else 's'} failed"] if failed else []
     problems += [text for stage in verified.stages if (text := _stage_problem(stage))]
@@ -98,7 +98,7 @@ def problem(verified: Verified) -> str:
 
 
 def _stage_problem(stage: Entry) -> str:
-    """Return why a stage did not pass, or an empty string if it passed."""
+    """Return why a stage of the verification did not pass, or an empty string if it passed."""
     reasons = []
     if stage.get("failed"):
         names = [one["name"] for one in stage["failed"]]
@@ -109,7 +109,7 @@ def _stage_problem(stage: Entry) -> str:
 
 
 def document(verified: Verified, *, time: str) -> dict[str, t.Any]:
-    """Return the JSON document.
+    """Return the JSON document with the results of the verification.
 
     Args:
         verified: the results.
@@ -129,7 +129,7 @@ def document(verified: Verified, *, time: str) -> dict[str, t.Any]:
 
 
 def page(verified: Verified, *, written: str) -> str:
-    """Return one self-contained HTML page.
+    """Return a self-contained HTML page with the results of the verification.
 
     Args:
         verified: the results.

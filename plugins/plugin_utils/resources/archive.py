@@ -22,7 +22,7 @@ from ..wire.scopes import Scope
 from .service import running
 
 _SIGNED, _STARTS = Scope("signed-"), Scope("start-")
-"""Scopes of the calls that check signatures, and of the calls that start services again."""
+"""Prefixes of the IDs of the calls that check signatures, and of the calls that start services again."""
 _PROGRAM = ".exe"
 
 
@@ -148,7 +148,7 @@ class Archive(Resource):
         return f"{self.record}.unpack" if self.members else f"{self.folder}.winkube-unpack"
 
     def _unpacked(self, member: str) -> str:
-        """Return the path of a member after tar.exe has unpacked it, relative to the target folder."""
+        """Return the path of a member, relative to the folder into which tar.exe unpacks the archive."""
         return "\\".join(_parts(member)[self.strip_components :])
 
     def _target(self, member: str) -> str:
@@ -323,7 +323,7 @@ class Archive(Resource):
             )
 
     def _write_record(self) -> t.Iterator[Call]:
-        """Yield the calls that write the record with the hashes, which the node computes."""
+        """Yield the calls that compute the hashes of the files and write the record."""
         for index, (path, record) in enumerate(self._records().items()):
             # If the archive lacks a file that `check` lists, the error shows this id, so the id contains the file's
             # name.

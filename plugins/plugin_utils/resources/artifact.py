@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A file that is downloaded once and verified."""
+"""Download a file to a node once, and verify it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Artifact(Resource):
     )
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Return whether the earlier resource sets up the folder, the cache, or HTTPS (certificates and time)."""
+        """Return whether the earlier resource prepares the download: a folder, the cache, a certificate or the time."""
         if isinstance(earlier, Directory):
             return self.path.replace("/", "\\").casefold().startswith(f"{earlier.path.casefold()}\\")
         return earlier.type in ("ArtifactCache", "CertificateImport", "W32Time")
@@ -169,7 +169,7 @@ class Artifact(Resource):
 
     @property
     def _asks(self) -> bool:
-        """Whether each run checks whether the file has changed at its source."""
+        """Whether each run asks the source if the file has changed there."""
         return self.custom and not self._verified
 
     @property
@@ -183,7 +183,7 @@ class Artifact(Resource):
 
     @property
     def manifest(self) -> str:
-        """Path of the manifest on the node."""
+        """Path on the node of the manifest that describes the file."""
         return f"{self.path}.manifest.json"
 
     @property
@@ -238,7 +238,7 @@ class Artifact(Resource):
         return dataclasses.replace(change, space=(self._space(seen),), downloads="" if is_local else self.path)
 
     def change_for(self, seen: Results) -> Change | None:
-        """Return the change without its disk space requirement."""
+        """Return the change that the file needs, without the disk space that it requires, or None if it needs none."""
         only(self, seen, "file")
         file, unverified = self._observed_file(seen, self.path), self._observed_file(seen, self._unverified)
         broken = bool(self._observed_file(seen, f"{self.path}.part").get("exists"))
@@ -382,7 +382,7 @@ class Artifact(Resource):
         return files.get(path.casefold(), {})
 
     def _expected(self, seen: Results) -> str | None:
-        """Return the expected hash, or None if the node cannot determine the hash without the network."""
+        """Return the expected hash, or None if it is not known before the checksum file has been downloaded."""
         if self.sha256 or self.sha512:
             return self.sha256 or self.sha512
         content = str(only(self, seen, "checksum").get("content") or "")

@@ -21,9 +21,9 @@ _DEPTH = {"custom": 3}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArtifactCache(Resource):
-    r"""Removes versions (`KIND\VERSION`, `KIND\custom\KEY`) from an artifact cache, except those with a file to keep.
+    r"""Removes versions (`KIND\VERSION`, `KIND\custom\KEY`) from an artifact cache.
 
-    Files outside these folders are not touched.
+    Versions that contain a file listed in `keep` are kept. Files outside the folders of versions are not touched.
     """
 
     type: t.ClassVar[str] = "ArtifactCache"

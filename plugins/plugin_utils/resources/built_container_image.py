@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A container image that is built on the node.
+"""Build a container image on the node.
 
-Containers of an Insider build of Windows run only on that build, and no registry has a pause image for it.
+For example, an Insider build of Windows needs a pause image that is based on the same build, and no registry has one.
 
 Sources: moby/buildkit docs/windows.md (buildctl, the service buildkitd, containerd as its worker) and
 cmd/buildkitd/main_containerd_worker.go (--containerd-worker-namespace: the namespace in which the kubelet finds
@@ -195,7 +195,7 @@ def _fetching(change: Change) -> Change:
 
 
 def _noted(seen: Results) -> str:
-    """Return the pushed image's recorded source digest, or an empty string if no digest is recorded or readable."""
+    """Return the source digest that is recorded for the pushed image, or an empty string if none can be read."""
     result = seen.get("pushed")
     value = result.first if result is not None and result.ok else None
     return str(value.get("value") or "") if isinstance(value, t.Mapping) else ""

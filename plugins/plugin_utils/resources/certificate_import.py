@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Import certificates, such as the certificates of a company's own authority, into the machine's stores."""
+"""Import certificates, such as those of a company's own authority, into the machine's certificate stores."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ from ..wire.messages import Call, Json, Results
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 _STORES = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates"
-"""Registry key of the machine's stores (learn.microsoft.com/windows/win32/seccrypto/system-store-locations)."""
+"""Registry key of the machine's certificate stores.
+
+Source: learn.microsoft.com/windows/win32/seccrypto/system-store-locations.
+"""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CertificateImport(Resource):
-    r"""Imports certificates into one of the machine's stores, which curl.exe, WinHTTP and Go programs use.
+    r"""Imports certificates into one of the machine's certificate stores, which curl.exe, WinHTTP and Go programs use.
 
     Other certificates in the store are not touched.
     """
@@ -93,8 +96,9 @@ class CertificateImport(Resource):
     def _import(self, mark: str, label: str) -> t.Iterator[Call]:
         """Yield the calls that import one certificate.
 
-        Import-Certificate reads only the first certificate of a PEM file:
-        https://github.com/MicrosoftDocs/windows-powershell-docs/issues/3655
+        Each certificate needs a file of its own, because Import-Certificate reads only the first one in a PEM file.
+
+        Source: https://github.com/MicrosoftDocs/windows-powershell-docs/issues/3655
         """
         path = f"{TRUSTED_FOLDER}\\certificates\\{mark}.pem"
         write: dict[str, Json] = {"path": path, "content": self._blocks[mark], "sddl": sddl.ADMINISTRATORS_ONLY_FILE}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The computer name of the node."""
+"""Set the computer name of the node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NETBIOS = 15
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ComputerName(Resource):
-    """The computer name of the node. A name is kept if its first 15 characters match; a change reboots the node."""
+    """The computer name of the node. A change of its first 15 characters renames and reboots the node."""
 
     type: t.ClassVar[str] = "ComputerName"
     name: str = dataclasses.field(metadata={"help": "The host name, without domain."})

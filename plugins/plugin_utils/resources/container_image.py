@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A container image in the image store of the node's container runtime."""
+"""Pull, import, tag or remove a container image in the image store of the node's container runtime."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ..wire.messages import Call, CallResult, Results
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InStore(Resource):
-    """Properties that all resources in a runtime's image store have in common."""
+    """Properties of all resources that describe an image in a container runtime's image store."""
 
     runtime: t.Literal["containerd", "docker"] = dataclasses.field(
         default="containerd",
@@ -182,14 +182,14 @@ class ContainerImage(InStore):
             raise ResourceError("pinned", True, "expected false", "Only containerd supports pinned images.")
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge the aliases and pins of two resources for the same image; return None if other properties differ."""
+        """Merge `aliases` and `pinned` of two resources for one image, or return None if other properties differ."""
         aliases = tuple(dict.fromkeys((*self.aliases, *other.aliases)))
         pinned = self.pinned or other.pinned
         mine, others = (dataclasses.replace(one, pinned=pinned, aliases=aliases) for one in (self, other))
         return mine if mine == others else None
 
     def observe(self) -> tuple[Call, ...]:
-        """Return the calls that list the store; the calls are the same for all images, so they are sent only once."""
+        """Return the calls that list the images in the store. They are the same for all images, so they run once."""
         return self.store.list_calls()
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -246,7 +246,7 @@ class ContainerImage(InStore):
             yield from self.store.pin(self.name)
 
     def _with_space(self, change: Change, seen: Results, windows: WindowsInfo) -> Change:
-        """Return the change with its download, and with the disk space for the download and its unpacked content."""
+        """Return the change, completed with what it downloads and with the disk space that the image needs."""
         store, name = self.store, self._pull_reference()
         chosen = archives.supported_archive(self.archives, windows)
         is_local = self.archive is not None or (chosen is not None and chosen.url.startswith("file:"))
@@ -306,5 +306,5 @@ class _ImageSize(SizeProbe):
 
 
 def needed_space(size: int) -> int:
-    """Return the disk space for a download, whose compressed and unpacked layers exist at the same time."""
+    """Return the disk space that an image of this download size needs: its compressed and unpacked layers coexist."""
     return int(size * (1 + UNPACKED))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Exclusions from Microsoft Defender's scans."""
+"""Exclude files, programs and file name extensions from Microsoft Defender's scans."""
 
 from __future__ import annotations
 

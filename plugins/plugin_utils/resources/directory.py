@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A folder on the node."""
+"""Create a folder on the node, restrict access to it, or remove it."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Directory(Resource):
         return dataclasses.replace(strictest, shallow=deepest) if len(alike) == 1 else None
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Return whether the earlier resource is a folder, because that folder may contain this one."""
+        """Return whether the earlier resource is a folder, which may be a parent folder of this resource's folder."""
         return isinstance(earlier, Directory)
 
     @property
@@ -224,7 +224,7 @@ def closed(
         users: rights of all users other than SYSTEM and administrators.
         content: which content is not trusted (`move_aside`).
         only_below: restrict access only to folders below this folder. All other folders may be shared, so they are
-            only created.
+            only created. An empty string restricts access to all folders.
         properties: further properties of the folders to which access is restricted.
     """
     guard = {"acl": ADMINISTRATORS_ONLY if users == "none" else READABLE, "guard_parents": True, "move_aside": content}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine-wide environment variable, or entries of a list such as PATH."""
+"""Set or remove a machine-wide environment variable, or entries of a list such as PATH."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Environment(Resource):
                 raise ResourceError("path_entries", entry, 'expected one folder per entry, without ; and "')
 
     def joined(self, other: Environment) -> Environment | None:
-        """Merge two resources' entries of a list such as PATH, because separate plans would overwrite each other."""
+        """Merge two resources for the same list, such as PATH. Otherwise, one would overwrite the other's entries."""
         if not (self.path_entries and other.path_entries) or (self.state, self.windows) != (other.state, other.windows):
             return super().joined(other)
         entries = tuple(dict.fromkeys([*self.path_entries, *other.path_entries]))
@@ -108,7 +108,7 @@ class Environment(Resource):
 
 
 def with_entries(value: str | None, entries: t.Iterable[str]) -> str | None:
-    """Return the list with the missing entries appended; existing entries stay unchanged."""
+    """Return a semicolon-separated list with the missing entries appended. Existing entries stay unchanged."""
     have = {_same(entry) for entry in (value or "").split(";")}
     added: list[str] = []
     for entry in entries:
@@ -122,7 +122,7 @@ def with_entries(value: str | None, entries: t.Iterable[str]) -> str | None:
 
 
 def without_entries(value: str | None, entries: t.Iterable[str]) -> str | None:
-    """Return the list without the entries, or None if nothing is left."""
+    """Return a semicolon-separated list without the given entries, or None if nothing is left."""
     if value is None:
         return None
     unwanted = {_same(entry) for entry in entries}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A container runtime that is part of the base image."""
+"""Reject a machine whose base image contains a container runtime, or remove that runtime."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ _DATA: t.Mapping[str, str] = {
 }
 """The services of container runtimes, and where they keep container images by default."""
 _NETWORK_TYPES = ("nat", "overlay", "transparent", "l2bridge", "l2tunnel")
-"""The types of networks that container runtimes create (learn.microsoft.com: Windows container network drivers).
-Networks of other types belong to Windows, such as Hyper-V's "Default Switch", even if Docker uses them
-(moby/moby#50154)."""
+"""The types of networks that container runtimes create. Networks of other types, such as Hyper-V's "Default Switch",
+belong to Windows, even if Docker uses them.
+
+Sources: learn.microsoft.com, Windows container network drivers; moby/moby#50154.
+"""
 _NETWORKS = Scope("remove-network-")
-"""Scope of the calls that remove networks."""
+"""Prefix of the IDs of the calls that remove networks."""
 _HNS_SECONDS = 60.0
-"""Time limit of one HNS call, in seconds."""
+"""Time limit of one call to the Host Networking Service (HNS), in seconds."""
 _PROGRAM_FILES = re.compile(r"(C:\\Program Files\\[^\\\"%&|<>^]+)\\.*", re.IGNORECASE)
 
 
@@ -66,7 +68,7 @@ class ExistingRuntime(Resource):
         )
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        """Return the change that removes the runtime.
+        """Return the change that removes the runtime, or None if the machine is accepted as it is.
 
         Raises:
             ResourceError: there is a runtime, and it must not be removed.
@@ -122,7 +124,7 @@ def _stop(name: str) -> Call:
 
 
 def _network_removal(ids: t.Sequence[str]) -> t.Iterator[Call]:
-    """Yield the calls that remove networks and the endpoints that a stopped service may have left in them."""
+    """Yield the calls that remove networks, after the endpoints that a stopped service may have left in them."""
     if not ids:
         return
     yield query("endpoints", "Get-HnsEndpoint", select=("ID",), on_error="stop", timeout=_HNS_SECONDS)

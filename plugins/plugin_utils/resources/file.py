@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A text or small binary file."""
+"""Write or remove a text file or small binary file on the node."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ class File(Resource):
             raise ResourceError("content", None, "expected at least one of content, source_content_base64 and acl")
         if data is not None and len(data) > MAX_BYTES:
             size = AsItIs(f"{len(data)} bytes")
-            raise ResourceError("content", size, f"expected at most {MAX_BYTES} bytes", "Use an Artifact.")
+            raise ResourceError(
+                "content", size, f"expected at most {MAX_BYTES} bytes", "Use an Artifact for larger files."
+            )
 
     def data(self) -> bytes | None:
         """Return the desired content in bytes, or None if the content is not managed.
@@ -156,7 +158,12 @@ class File(Resource):
 
 
 def same_hash(sha256: t.Any, data: bytes) -> bool:
-    """Return whether a file has the hash of these bytes."""
+    """Return whether a file's hash is the hash of the desired content.
+
+    Args:
+        sha256: the file's SHA-256, or an empty value if it is unknown.
+        data: the desired content.
+    """
     return str(sha256 or "").lower() == hashlib.sha256(data).hexdigest()
 
 

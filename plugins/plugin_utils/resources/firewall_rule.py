@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A rule of Windows Firewall."""
+"""Create, change or remove a rule of Windows Firewall."""
 
 from __future__ import annotations
 
@@ -168,8 +168,8 @@ class FirewallRule(Resource):
     def _local_user(self, seen: Results) -> str:
         """Return the users to which the rule applies: everyone except the exempt users, as SDDL.
 
-        The SDDL has the same form as in kubernetes-sigs/image-builder
-        (images/capi/ansible/windows/roles/providers/tasks/azure.yml).
+        Source of the SDDL's form: kubernetes-sigs/image-builder,
+        images/capi/ansible/windows/roles/providers/tasks/azure.yml.
         """
         sids = []
         for name in self.except_users:
@@ -219,7 +219,10 @@ def _seen(key: str, value: t.Any, desired: t.Any) -> t.Any:
 
 
 def _address(text: str) -> str:
-    """Return a subnet in CIDR notation: Windows returns 10.0.0.0/255.0.0.0 for 10.0.0.0/8."""
+    """Return an address with a subnet mask in CIDR notation, and any other address or range unchanged.
+
+    For a rule with 10.0.0.0/8, Windows returns 10.0.0.0/255.0.0.0.
+    """
     address, slash, mask = text.partition("/")
     if slash and "." in mask:
         bits = "".join(f"{int(part):08b}" for part in mask.split(".") if part.isdigit())
