@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join: how kubeadm joins a machine, and the user's settings for its node and its programs."""
+"""Decide for role node_join how kubeadm joins a machine, and which user settings the node and its programs get."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _COMPONENT_SETTINGS = (
     *("kubernetes_node_kube_reserved", "kubernetes_node_system_reserved", "kubernetes_node_eviction_hard"),
     *("node_join_kubelet_arguments", "node_join_kube_proxy_configuration"),
 )
-"""The variables with settings of the kubelet and kube-proxy that a version of Kubernetes might lack."""
+"""The variables with settings of the kubelet and kube-proxy that a version of Kubernetes might not support."""
 _TOKEN = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{16}")
-"""The form of a bootstrap token (kubernetes.io: Authenticating with Bootstrap Tokens)."""
+"""The form of a bootstrap token. Source: kubernetes.io, "Authenticating with Bootstrap Tokens"."""
 
 
 def kubelet_arguments(
