@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ansible's argument specifications, derived from the fields of dataclasses (no I/O)."""
+"""Derive Ansible's argument specifications from the fields of dataclasses. This module does no I/O."""
 
 from __future__ import annotations
 
