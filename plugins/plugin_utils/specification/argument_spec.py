@@ -15,7 +15,7 @@ _TYPES: t.Mapping[t.Any, str] = {str: "str", int: "int", bool: "bool", float: "f
 
 
 def of_annotation(annotation: t.Any) -> Spec:
-    """Return the option's `type` and, if the annotation implies them, `elements`, `choices` and `options`.
+    """Return the specification of an option: `type` and, if the annotation implies them, `elements` and so on.
 
     Args:
         annotation: the annotation of a field. Ansible has no unions, so a union of several types is `raw`.
@@ -38,7 +38,7 @@ def of_annotation(annotation: t.Any) -> Spec:
 
 
 def of_dataclass(type_: type[t.Any]) -> dict[str, Spec]:
-    """Return the options for the fields of a dataclass, in the order of `properties`.
+    """Return the specifications of the options for the fields of a dataclass. Fields that many types share are last.
 
     Args:
         type_: the dataclass.

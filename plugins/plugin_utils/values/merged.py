@@ -8,7 +8,7 @@ import typing as t
 
 
 def merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Merge two mappings recursively.
+    """Return the recursive merge of two mappings.
 
     Args:
         under: the first mapping.

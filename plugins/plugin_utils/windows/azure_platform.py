@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether a machine is an Azure virtual machine, and how many addresses it has for pods (data/azure_platform.yml)."""
+"""Find out whether a machine is an Azure virtual machine, and how many addresses it has for pods."""
 
 from __future__ import annotations
 
