@@ -11,5 +11,5 @@ from ansible.module_utils.common.json import Direction, get_module_encoder
 
 
 def plain(value: t.Any) -> t.Any:
-    """Return a value as plain JSON data, without Ansible's tags. Dates become strings, and vaulted text is decrypted."""
+    """Return a value as plain JSON data without Ansible's tags. Dates become strings, and vaulted text is decrypted."""
     return json.loads(json.dumps(value, cls=get_module_encoder("legacy", Direction.CONTROLLER_TO_MODULE)))

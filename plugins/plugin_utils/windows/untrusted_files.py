@@ -3,9 +3,9 @@
 r"""Find files and folders that other users may have created, and move them aside.
 
 Any user of a server may create folders in C:\ and C:\ProgramData, and then owns them. An owner can always change the
-access list (learn.microsoft.com: Owner of a New Object), so a later access list does not make such content trustworthy.
-The content is moved and not deleted, because it may be evidence, and because a junction could redirect Remove-Item
--Recurse in a folder that another user controls.
+access list, so a later access list does not make such content trustworthy. Source: learn.microsoft.com, "Owner of a New
+Object". The content is moved and not deleted, because it may be evidence, and because a junction could redirect
+Remove-Item -Recurse in a folder that another user controls.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from . import sddl as descriptors
 from .path_calls import make_closed, move_path
 
 Which = t.Literal["nothing", "foreign", "writable"]
-"""What to move aside: nothing, content that other users own, or also content to which other users can write."""
+"""What to move aside: nothing, content that other users own (`foreign`), or also content to which they can write."""
 
 STRICTNESS: tuple[Which, ...] = ("nothing", "foreign", "writable")
 
 MOVED_PREFIX = ".untrusted-"
-"""Prefix of the target folder's name."""
+"""Prefix of the name of the folder to which untrusted content is moved."""
 _FOLDER, _MOVES = "aside", Scope("aside-")
-"""The id of the call that makes the target folder, and the scope of the calls that move items into it."""
+"""The id of the call that creates the quarantine folder, and the id prefix of the calls that move items into it."""
 _DEPTH = 5
-"""Number of levels to check below the direct children. Files of the artifact cache are at the third or fourth level."""
+"""Number of levels that are checked below a folder's direct children. The artifact cache has three or four levels."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
