@@ -15,7 +15,7 @@ def join(arguments: t.Iterable[str]) -> str:
 
 
 def quote(argument: str) -> str:
-    """Return an argument, quoted for CommandLineToArgvW if necessary. Backslashes before quotation marks are doubled."""
+    """Return an argument, quoted for CommandLineToArgvW if necessary. It doubles backslashes before quotation marks."""
     if argument and not re.search(r'[\s"]', argument):
         return argument
     escaped = re.sub(r'(\\*)"', r'\1\1\\"', argument)

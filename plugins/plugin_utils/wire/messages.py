@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The messages between the controller and a node: calls, batches and observations (docs/wire.md)."""
+"""The messages between the controller and a node: calls, batches and observations. docs/wire.md describes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_BATCH_BYTES = 1_000_000
 """Maximum size of a batch's JSON. The connection plugins could send more, but the node parses a batch as a whole."""
 
 State = t.Literal["finished", "known", "running", "unknown", "lost"]
-"""The states that a batch can have (docs/wire.md)."""
+"""The states that a batch can have. docs/wire.md describes them."""
 Json: t.TypeAlias = "bool | int | float | str | t.Sequence[Json] | t.Mapping[str, Json] | None"
 EXISTS: t.Mapping[str, Json] = {"exists": True}
 """The condition that a property is not null."""
@@ -31,14 +31,14 @@ class Input:
     calls: tuple[str, ...]
     """Ids of the calls whose output objects are used, in order."""
     where: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
-    """Conditions on properties (docs/wire.md): a value, a list of values (any of them may match), EXISTS or MISSING."""
+    """Conditions by property: a value, a list of values of which one must match, EXISTS or MISSING."""
     parameter: str | None = None
-    """The parameter to which the objects are bound; None: they are pipeline input."""
+    """The parameter to which the objects are bound, or None if they are pipeline input."""
     property: str | None = None
-    """The property whose value is used instead of the whole object."""
+    """The property whose value is used, or None if the whole object is used."""
 
     def to_wire(self) -> dict[str, Json]:
-        """Return the object `input` that docs/wire.md describes."""
+        """Return this input as the JSON object `input` that docs/wire.md describes."""
         wire: dict[str, Json] = {"from": list(self.calls)}
         if self.where:
             wire["where"] = dict(self.where)
