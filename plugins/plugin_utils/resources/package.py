@@ -177,5 +177,5 @@ class WindowsInstallerPackage(Resource):
 
 
 def _same_version(installed: str, expected: str) -> bool:
-    """Return whether two versions are equal without trailing zeros. Windows may show version 1.1.6 as 1.1.6.0."""
+    """Return whether two versions are equal apart from trailing zeros. Windows may show version 1.1.6 as 1.1.6.0."""
     return re.sub(r"(\.0)+$", "", installed) == re.sub(r"(\.0)+$", "", expected)

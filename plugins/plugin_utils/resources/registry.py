@@ -17,7 +17,7 @@ from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Results
 
 DEFAULT = "(default)"
-"""The name by which PowerShell addresses a key's default value, whose name is empty."""
+"""The name by which PowerShell addresses the default value of a registry key. Its real name is empty."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

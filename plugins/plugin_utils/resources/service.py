@@ -187,7 +187,11 @@ class Service(Resource):
         return dataclasses.replace(change, warnings=(*change.warnings, warning))
 
     def _effect(self, ids: t.Collection[str]) -> ServiceEffect | None:
-        """Return whether a change starts, restarts or stops the service, or None. `ids` are the change's call ids."""
+        """Return whether a change starts, restarts or stops the service, or None if it does none of these.
+
+        Args:
+            ids: ids of the calls of the change.
+        """
         if self.state in ("stopped", "absent"):
             return ServiceEffect(service=self.name, effect="stops")
         if "restart" in ids:
@@ -370,7 +374,7 @@ def _same_line(one: str, other: str) -> bool:
 
 
 def _spelled_like(desired: t.Iterable[str], observed: t.Iterable[str]) -> list[str]:
-    """Return the observed service names, sorted, in the spelling of `desired` if they differ only in case."""
+    """Return the observed service names, sorted. A name that differs only in case is spelled as in `desired`."""
     spelling = {name.casefold(): name for name in desired}
     return sorted((spelling.get(str(name).casefold(), str(name)) for name in observed), key=str.casefold)
 

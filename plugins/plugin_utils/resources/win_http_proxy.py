@@ -120,7 +120,7 @@ def patterns(entry: str) -> list[str]:
 
 
 def parse_proxy(text: str) -> tuple[str | None, list[str]]:
-    """Return the proxy, or None, and the bypass list from the output of `netsh winhttp show proxy` in any language."""
+    """Return the proxy (or None) and the bypass list from the output of `netsh winhttp show proxy` in any language."""
     values = [line.split(" : ", 1)[1].strip() for line in text.splitlines() if " : " in line]
     if not values:
         return None, []

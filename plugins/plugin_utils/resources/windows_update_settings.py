@@ -60,7 +60,10 @@ class WindowsUpdateSettings(Resource):
             raise ResourceError("wsus_server", self.wsus_server, "expected a URL with http:// or https://")
 
     def _values(self) -> dict[str, _Value]:
-        """Return the registry key, value name and data of each managed setting. Data None removes the value."""
+        """Return the registry key, value name and data of each managed setting.
+
+        If the data is None, the registry value must not exist.
+        """
         values: dict[str, _Value] = {}
         if self.automatic_updates is not None:
             values["no_auto_update"] = (AU, "NoAutoUpdate", int(self.automatic_updates == "disabled"))

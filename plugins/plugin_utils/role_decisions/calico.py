@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for role cni which Kubernetes objects of Calico to create, change or remove for Windows nodes."""
+"""Decide for the role cni which Kubernetes objects of Calico to create, change or remove for Windows nodes."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def former_objects(facts: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
 
 
 def is_unreachable(api_server: str, reachable: str) -> bool:
-    """Return whether Windows nodes cannot reach an API server, because its address is unknown or a loopback address.
+    """Return whether the address of an API server is unknown, or is a loopback address that nodes cannot reach.
 
     Args:
         api_server: `host:port` from the ConfigMap kubernetes-services-endpoint.
@@ -112,11 +112,11 @@ def is_unreachable(api_server: str, reachable: str) -> bool:
 
 
 def _facts(host: Variables, switch: str = "") -> t.Mapping[str, t.Any]:
-    """Return how Calico is installed, or an empty mapping if the host does not use Calico or has turned `switch` off.
+    """Return how Calico is installed, or an empty mapping if the host does not use Calico or the variable is false.
 
     Args:
         host: the variables of the host for which the decision is made.
-        switch: name of a Boolean variable; empty if only `cni_plugin` matters.
+        switch: name of the Boolean variable to check; empty if only `cni_plugin` matters.
     """
     if host.value("cni_plugin") != _PLUGIN or (switch and not to_bool(host.value(switch))):
         return {}

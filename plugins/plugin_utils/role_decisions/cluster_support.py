@@ -34,7 +34,7 @@ def _objects(host: Variables, *, secret: bool) -> list[dict[str, t.Any]]:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the value for the option `purposes` of module cluster_info: what the role does to apply the pod network.
+    """Return the value for the option `purposes` of the module cluster_info: what applying the pod network requires.
 
     The result is empty if the role applies no pod network.
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for role cni which host changes the cluster, which labels nodes get, and what a new pod network replaces."""
+"""Decide for the role cni which host changes the cluster, which labels nodes get, and what a new network replaces."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _service_plugins(host: Variables) -> list[str]:
 
 
 def _network_services(host: Variables) -> list[str]:
-    """Return kube-proxy and the Windows services of the node's current and new networks, in the order of their stop.
+    """Return kube-proxy and the services of the node's current and new networks, in the order in which they stop.
 
     The result is empty if neither network runs as services.
     """
@@ -191,7 +191,7 @@ def _former_config_maps(host: Variables) -> list[str]:
 
 
 def _former_hns_networks(host: Variables) -> list[str]:
-    """Return the former network's HNS networks to remove from the node.
+    """Return the HNS networks of the former pod network that must be removed from the node.
 
     The result is empty if the new network keeps them, or if the network does not change.
     """
@@ -321,7 +321,7 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
 
 
 def _daemon_sets_to_restrict(host: Variables) -> list[dict[str, str]]:
-    """Return the DaemonSets that the run restricts to Linux nodes because they can run on any operating system."""
+    """Return the DaemonSets without an operating system selector that the run restricts to Linux nodes."""
     namespaces, patterns = host.value("cni_linux_namespaces"), host.value("cni_linux_daemon_sets")
     return Restricted(namespaces=namespaces, patterns=patterns).of(host.value("cni_unbound_daemon_sets"))
 

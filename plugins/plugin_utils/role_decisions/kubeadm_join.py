@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for role node_join how kubeadm joins a machine, and which user settings the node and its programs get."""
+"""Decide for the role node_join how kubeadm joins a machine, and which user settings the node and its programs get."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for role node_join which changes of live nodes must wait for a drain, and which are not allowed."""
+"""Decide for the role node_join which changes of live nodes must wait for a drain, and which are not allowed."""
 
 from __future__ import annotations
 

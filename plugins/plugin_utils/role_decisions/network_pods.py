@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for role cni which pods of the network and kube-proxy are replaced, and which new pods the run waits for."""
+"""Decide for the role cni which pods of the network and kube-proxy to replace, and which new pods to wait for."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for role node_join what the run does in the cluster, when it waits for nodes, and what their addresses are."""
+"""Decide for the role node_join what to do in the cluster, when to wait for nodes, and what the nodes' addresses are."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def purposes(
     pods: t.Sequence[str],
     linux: t.Sequence[str] = (),
 ) -> list[str]:
-    """Return the value for the option `purposes` of module cluster_info: what the run does in the cluster.
+    """Return the value for the option `purposes` of the module cluster_info: what the run does in the cluster.
 
     Args:
-        read_only: whether the run makes no changes in the cluster (plan.yml).
+        read_only: whether the run makes no changes in the cluster, as with plan.yml.
         drains: whether the run may drain nodes.
         approves: whether the run approves certificates of nodes.
         tokens: whether the run creates bootstrap tokens through the API.
@@ -147,7 +147,7 @@ def _in_azure(host: Variables) -> bool:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the value for the option `purposes` of module cluster_info, which runs once for all hosts of the play."""
+    """Return the value for the option `purposes` of the module cluster_info, which runs once for all the play's hosts."""
     networks = {runs_of(host, name) for name in host.value("ansible_play_hosts")}
     read_only = bool(host.value("node_join_read_only"))
     return purposes(
@@ -193,7 +193,7 @@ def _endpoint(host: Variables) -> str:
 
 
 def _clock_problem(host: Variables) -> str:
-    """Return why the clock of the prepared host is rejected, or an empty string. The preparation may set the clock."""
+    """Return why the prepared host's clock is rejected, or an empty string. The preparation may have set the clock."""
     skew = host.part("node_prepare_converged", "clock_skew", default=None)
     return clock_problem(
         str(host.value("inventory_hostname")),

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for role node_maintenance which nodes to drain and to restore, in which batches and rings, and when."""
+"""Decide for the role node_maintenance which nodes to drain and to restore, in which batches and rings, and when."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ def _gate_problem(host: Variables) -> str:
 
 
 def _failure(host: Variables) -> str:
-    """Return why the failed task of a block failed, but not its message if the task has `no_log`.
+    """Return why the task that ended a block failed. The message of a task with `no_log` is not returned.
 
-    Ansible does not hide the result of such a task from the block's rescue section.
+    Ansible itself does not hide the result of such a task from the block's rescue section.
     """
     hidden = host.part("ansible_failed_task", "no_log", default=False)
     if host.part("ansible_failed_result", "_ansible_no_log", default=hidden):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for role node_prepare which roles prepare the node and which resources they apply."""
+"""Decide for the role node_prepare which roles prepare the node and which resources they apply."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for role node_replace which nodes are replaced, by which machines, and what is recorded on the nodes."""
+"""Decide for the role node_replace which nodes are replaced, by which machines, and what is recorded on the nodes."""
 
 from __future__ import annotations
 

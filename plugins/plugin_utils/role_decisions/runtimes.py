@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for roles container_runtime, kubernetes_node and image_cache what depends on the node's container runtime."""
+"""Decide for the roles container_runtime, kubernetes_node and image_cache what depends on the container runtime."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def variables(type_: type[t.Any], prefix: str) -> t.Mapping[str, Variable]:
 
 
 def _check_form(value: t.Any, annotation: t.Any, where: str) -> None:
-    """Reject values that `convert` accepts but that templates of roles, which read the original value, cannot use.
+    """Reject values that `convert` accepts but that roles' templates cannot use, because they read the original value.
 
     Raises:
         ResourceError: a choice is written in the wrong case, or a single mapping is given instead of a list.

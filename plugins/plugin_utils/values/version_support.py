@@ -28,7 +28,7 @@ class UnsupportedRelease(t.NamedTuple):
 
 
 def pair_problems(kubernetes: Version, containerd: Version) -> list[UnsupportedRelease]:
-    """Return whichever of the versions of Kubernetes and containerd are not supported, with the reasons."""
+    """Return those of the given versions of Kubernetes and containerd that are not supported, with the reasons."""
     problems = kubernetes_problems(kubernetes)
     line = containerd_line(containerd)
     nearest = nearest_containerd_line(containerd)
@@ -49,7 +49,7 @@ def pair_problems(kubernetes: Version, containerd: Version) -> list[UnsupportedR
 
 
 def docker_problems(kubernetes: Version, engine: Version, adapter: Version) -> list[UnsupportedRelease]:
-    """Return whichever of the versions of Kubernetes, Docker and cri-dockerd are not supported, with the reasons."""
+    """Return those of the versions of Kubernetes, Docker and cri-dockerd that are not supported, with the reasons."""
     table = supported()
     dockershim = {"oldest": "1.0", "newest": table["dockershim"]["newest"]}
     if within(kubernetes.minor_version, dockershim):
@@ -64,7 +64,7 @@ def docker_problems(kubernetes: Version, engine: Version, adapter: Version) -> l
 
 
 def kubernetes_problems(version: Version) -> list[UnsupportedRelease]:
-    """Return a list with the reason why a version of Kubernetes is not supported, or an empty list if it is."""
+    """Return a list with the reason why a version of Kubernetes is not supported, or an empty list if there is none."""
     if within(version.minor_version, supported()["kubernetes"]) and not version.suffix:
         return []
     return [UnsupportedRelease("kubernetes", _expected(), explanation(version), f"Kubernetes {nearest_minor(version)}")]

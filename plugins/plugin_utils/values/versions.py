@@ -74,14 +74,14 @@ def containerd_line(version: Version) -> t.Mapping[str, t.Any] | None:
 
 
 def nearest_containerd_line(version: Version) -> t.Mapping[str, t.Any]:
-    """Return the row for a containerd version in the table of known versions, or for the nearest known version."""
+    """Return the row for a containerd version, or for the nearest known version, in the table of known versions."""
     lines = supported()["containerd"]
     older = [line for line in lines if numbers(line["minors"][0]) <= numbers(version.minor_version)]
     return t.cast("t.Mapping[str, t.Any]", older[-1] if older else lines[0])
 
 
 def skew_problem(kubelet: Version, server: Version) -> str | None:
-    """Return an error message if Kubernetes' version skew policy forbids the kubelet's version, or None.
+    """Return an error message if Kubernetes' version skew policy forbids the kubelet's version, or None if it does not.
 
     The message says which versions the policy allows. The policy ignores patch releases.
 

@@ -15,7 +15,10 @@ def join(arguments: t.Iterable[str]) -> str:
 
 
 def quote(argument: str) -> str:
-    """Return an argument, quoted for CommandLineToArgvW if necessary. It doubles backslashes before quotation marks."""
+    """Return an argument, quoted for CommandLineToArgvW if it needs quotation marks.
+
+    Only backslashes before a quotation mark are doubled, because they are special only there.
+    """
     if argument and not re.search(r'[\s"]', argument):
         return argument
     escaped = re.sub(r'(\\*)"', r'\1\1\\"', argument)

@@ -27,7 +27,7 @@ JOIN_CONFIGURATION = f"{PROGRAM_DATA}\\join.yaml"
 JOIN_RECORD = f"{PROGRAM_DATA}\\join-commands.txt"
 """File that counts how many of the user's post-join programs have ended. It exists only while more have to run."""
 NETWORK_RECORD = f"{PROGRAM_DATA}\\cni.json"
-"""File that records which pod network the node has. If the inventory asks for another, this one must be removed."""
+"""File that records which pod network the node has. If another network is configured, this one must be removed."""
 
 # Paths of kubeadm, the kubelet and CNI plugins.
 KUBERNETES = "C:\\etc\\kubernetes"

@@ -39,7 +39,7 @@ class UntrustedItem:
 
     path: str
     who: tuple[str, ...]
-    """SIDs of the users other than administrators who own the item or can write to it. An SID may be `unknown`."""
+    """SIDs of the users other than administrators who own the item or can write to it, or only the entry `unknown`."""
 
 
 def list_calls(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
@@ -138,7 +138,7 @@ def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str)
 
 
 def is_move(call_id: str) -> bool:
-    """Return whether a call is one of the calls that `moves` yields."""
+    """Return whether a call creates the quarantine folder or moves an item into it."""
     return call_id == _FOLDER or call_id in _MOVES
 
 

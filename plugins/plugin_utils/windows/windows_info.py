@@ -67,7 +67,7 @@ class WindowsInfo:
 
     @property
     def unlisted(self) -> str:
-        """A warning if this collection supports the node's Windows but Kubernetes does not, or an empty string."""
+        """A warning if the node's Windows is supported but not listed by Kubernetes, or an empty string."""
         listed = [version.name for version in windows_versions.VERSIONS if version.listed_by_kubernetes]
         if self.version is None or self.version in listed:
             return ""
@@ -102,7 +102,7 @@ def support_calls() -> tuple[Call, ...]:
 
 
 def read(result: CallResult) -> WindowsInfo:
-    """Return the facts about Windows from the result of `call`.
+    """Return the facts about Windows from the result of the call that reads them.
 
     Raises:
         ValueError: the result does not contain the Windows version.

@@ -41,7 +41,7 @@ _VERBS: t.Mapping[str, t.Mapping[str, _Check]] = {
 """The checks of the properties of output objects, by the command that returns the objects. A property that is null or
 missing passes its check."""
 _FOR_EACH = {"@read-file": "paths", "@read-registry": "values", "@copy-file": "files"}
-"""The parameter of each verb that returns one object for each item of this parameter, in the order of the items."""
+"""Verbs that return one object for each item of a parameter, in the order of the items, with that parameter's name."""
 _READ_LIMIT = 65536
 
 

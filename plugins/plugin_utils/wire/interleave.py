@@ -39,7 +39,7 @@ def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
 
 
 def concatenate(first: list[Call], second: list[Call]) -> list[Call]:
-    """Return one list of two lists of calls. A barrier separates parallel calls on both sides of the joint.
+    """Return two lists of calls as one list. If parallel calls would meet, a barrier keeps the two lists apart.
 
     Args:
         first: the calls that come first.

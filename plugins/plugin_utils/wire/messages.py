@@ -31,7 +31,7 @@ class Input:
     calls: tuple[str, ...]
     """Ids of the calls whose output objects are used, in order."""
     where: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
-    """Conditions by property: a value, a list of values of which one must match, EXISTS or MISSING."""
+    """Conditions on properties: a value, a list of accepted values, EXISTS or MISSING."""
     parameter: str | None = None
     """The parameter to which the objects are bound, or None if they are pipeline input."""
     property: str | None = None
@@ -75,7 +75,7 @@ class Call:
     always: bool = False
     secret: bool = False
     parallel: int | None = None
-    """How many programs of neighboring calls may run at the same time. It applies only to calls that set this field."""
+    """How many programs of neighboring calls that set this field may run at the same time."""
     watch: str | None = None
     """Path of a file that grows while the program runs. Its size is reported as the progress of the call."""
     private: bool = dataclasses.field(default=False, metadata={"wire": False})
