@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role node_join what to do in the cluster, when to wait for nodes, and what the nodes' addresses are."""
+"""Decide for the role node_join what to do in the cluster, when to wait for nodes, and which addresses nodes have."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _in_azure(host: Variables) -> bool:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the value for the option `purposes` of the module cluster_info, which runs once for all the play's hosts."""
+    """Return the value for the option `purposes` of the module cluster_info, which runs once for all hosts."""
     networks = {runs_of(host, name) for name in host.value("ansible_play_hosts")}
     read_only = bool(host.value("node_join_read_only"))
     return purposes(
