@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Lines of the machine's hosts file."""
+"""Manage a block of lines in the machine's hosts file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..wire.messages import Call, Json, Results
 
 PATH = "C:\\Windows\\System32\\drivers\\etc\\hosts"
 READ = 65536
-"""Maximum number of bytes that are read (docs/wire.md, @read-file)."""
+"""Maximum number of bytes that are read from the hosts file. See `@read-file` in docs/wire.md."""
 BEGIN, END = "# winkube.node: begin", "# winkube.node: end"
 _BLOCK = re.compile(rf"(?ms)^{BEGIN}\s*$.*?^{END}[^\n]*(?:\n|\Z)")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?")
@@ -76,6 +76,6 @@ class HostsFile(Resource):
 
 
 def _entries(block: str) -> dict[str, str]:
-    """Return the addresses in this resource's block of lines, by host name."""
+    """Return a mapping of the host names in this resource's block of lines to their addresses."""
     pairs = [line.split() for line in block.splitlines() if not line.startswith("#")]
     return {pair[1]: pair[0] for pair in pairs if len(pair) == 2}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The container runtime of a node's kubelet, which cannot change after the join."""
+"""Check that a node that joined a cluster keeps its container runtime."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENDPOINTS: t.Mapping[str, str] = {
     "containerd": node_paths.CONTAINERD_PIPE,
     "docker": node_paths.CRI_DOCKERD_PIPE,
 }
-"""The CRI endpoint of each runtime (kubernetes.io: Installing kubeadm, "Path to Windows named pipe")."""
+"""The CRI endpoint of each runtime. Source: kubernetes.io, "Installing kubeadm", "Path to Windows named pipe"."""
 _FLAG = "container-runtime-endpoint"
 _SETTING = re.compile(r"^\s*containerRuntimeEndpoint:\s*[\"']?([^\s\"'#]+)", re.MULTILINE)
 
@@ -75,9 +75,10 @@ class NodeRuntime(Resource):
         )
 
     def _endpoint(self, seen: Results) -> str:
-        """Return the kubelet's endpoint: flags override the drop-in, which overrides the configuration.
+        """Return the CRI endpoint that the kubelet uses.
 
-        The default is containerd's pipe (kubernetes cmd/kubelet/app/options, defaults for Windows).
+        A flag overrides the drop-in configuration file, which overrides the main configuration file. The default is
+        containerd's pipe. Source: the defaults for Windows in kubernetes, cmd/kubelet/app/options.
         """
         line = str(only(self, seen, "service").get("value") or "")
         for word in reversed(command_line.split(line)):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The arguments of a program that nssm runs as a service, with flags from a file on the node."""
+"""Manage the arguments of a program that nssm runs as a service. Flags from a file on the node can be added."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..wire.calls import query
 from ..wire.messages import Call, Json, Results
 
 _KIND = "ExpandString"
-"""The type of the registry value."""
+"""The registry type of the value in which nssm stores a program's arguments."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

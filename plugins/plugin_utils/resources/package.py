@@ -20,15 +20,16 @@ from ..wire.messages import Call, CallResult, Json, Results
 _UNINSTALL = tuple(
     f"HKLM:\\SOFTWARE\\{part}Microsoft\\Windows\\CurrentVersion\\Uninstall" for part in ("", "WOW6432Node\\")
 )
-"""Registry keys under which Windows Installer records 64-bit and 32-bit products:
-learn.microsoft.com/windows/win32/msi/uninstall-registry-key."""
+"""Registry keys under which Windows Installer records 64-bit and 32-bit products.
+Source: learn.microsoft.com/windows/win32/msi/uninstall-registry-key."""
 _TIMEOUT = 1800.0
 _ATTEMPTS = 20
-"""Number of retries while another installation runs, 15 seconds apart."""
+"""Maximum number of retries while another installation runs, 15 seconds apart."""
 _TAIL = 200
-"""Number of log lines that are read after a failure."""
+"""Number of lines that are read from the end of msiexec's log after a failure."""
 _REASON = re.compile(r"\bError \d{4}\b|-- (?:Error|Installation failed)|\breturned actual error code\b")
-"""The lines of a verbose log that name the cause: learn.microsoft.com/windows/win32/msi/windows-installer-logging."""
+"""Matches the lines of a verbose msiexec log that name the cause of a failure.
+Source: learn.microsoft.com/windows/win32/msi/windows-installer-logging."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -115,13 +116,13 @@ class WindowsInstallerPackage(Resource):
         return self._install()
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
-        """Return what an exit code of msiexec.exe means."""
+        """Return what the exit code of msiexec.exe means, or None if the call does not run msiexec.exe."""
         if call_id not in ("install", "uninstall"):
             return None
         return f"{installer_codes.explained(result.exit_code)}. The log is {self.log_path}"
 
     def failure(self, results: Results) -> str | None:
-        """Return why msiexec.exe failed, with the lines of the log that name the cause, or None if there is no log."""
+        """Return why msiexec.exe failed, with any log lines that name the cause, or None if there is no log."""
         failed = next((results[name] for name in ("install", "uninstall") if name in results), None)
         log = results.get("log")
         if failed is None or log is None or not log.ok or log.skipped:
@@ -159,7 +160,7 @@ class WindowsInstallerPackage(Resource):
         return dataclasses.replace(change, reboot_codes=installer_codes.REBOOT)
 
     def _msiexec(self, call_id: str, verb: str, target: str, *properties: str) -> t.Iterator[Call]:
-        """Yield the call of msiexec.exe, and the call that reads its log after a failure."""
+        """Yield the call that runs msiexec.exe and the call that reads its log if it fails."""
         yield action(
             call_id,
             "msiexec.exe",
@@ -176,5 +177,5 @@ class WindowsInstallerPackage(Resource):
 
 
 def _same_version(installed: str, expected: str) -> bool:
-    """Return whether two versions are equal: Windows shows the publisher's 1.1.6 as 1.1.6.0, for example."""
+    """Return whether two versions are equal apart from trailing zeros. Windows may show version 1.1.6 as 1.1.6.0."""
     return re.sub(r"(\.0)+$", "", installed) == re.sub(r"(\.0)+$", "", expected)

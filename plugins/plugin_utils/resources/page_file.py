@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The page files of Windows."""
+"""Manage the page files of Windows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..wire.messages import Call, Input, Json, Results
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Paging:
-    """A page file."""
+    """The path and the sizes of a page file."""
 
     path: str = dataclasses.field(metadata={"help": "The page file's path, such as `D:\\pagefile.sys`."})
     initial_mb: int = dataclasses.field(default=0, metadata={"help": "Initial size in MB. With 0, Windows decides."})
@@ -111,7 +111,7 @@ class PageFile(Resource):
 def _set(
     call_id: str, source: str, properties: t.Mapping[str, Json], where: t.Mapping[str, Json] | None = None
 ) -> Call:
-    """Return the call that changes properties of objects that an earlier call returned."""
+    """Return the call that changes properties of the CIM objects that the call `source` returned."""
     return action(
         call_id, "Set-CimInstance", {"Property": dict(properties)}, input=Input(calls=(source,), where=where or {})
     )

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A registry value, or a key."""
+"""Manage a registry key or a registry value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Results
 
 DEFAULT = "(default)"
-"""The name by which PowerShell addresses a key's default value, whose name is empty."""
+"""The name by which PowerShell addresses the default value of a registry key. Its real name is empty."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows' own router, which is a part of Remote Access."""
+"""Install or remove the router of Windows, which is a part of the Remote Access feature."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _OTHERS: t.Mapping[str, str] = {
     "VpnS2SStatus": "site-to-site VPN",
     "SstpProxyStatus": "the SSTP proxy",
 }
-"""The technologies of Remote Access other than routing, by the property of Get-RemoteAccess that contains their status
-(learn.microsoft.com, RAMgmtPSProvider, class RemoteAccessCommon)."""
+"""The Remote Access technologies other than routing. A key is the property of Get-RemoteAccess with the status.
+Source: learn.microsoft.com, RAMgmtPSProvider, class RemoteAccessCommon."""
 _INSTALLED = "Installed"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RemoteAccessRouting(Resource):
-    """Windows' own router, which is a part of Remote Access, and its service. Calico's BGP mode needs it.
+    """The router of Windows, which is a part of Remote Access, and the router's service. Calico's BGP mode needs it.
 
     The Windows features `RemoteAccess`, `RSAT-RemoteAccess-PowerShell` and `Routing` must be installed, and the node
     must have been rebooted since.

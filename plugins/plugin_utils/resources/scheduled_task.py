@@ -28,7 +28,7 @@ _SYSTEM = frozenset({"system", "nt authority\\system", "s-1-5-18", "localsystem"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Trigger:
-    """A trigger of a task."""
+    """A trigger of a scheduled task."""
 
     on: t.Literal["startup", "logon", "daily", "weekly", "once"] = dataclasses.field(
         metadata={"help": "The event that starts the task."}
@@ -61,7 +61,7 @@ class Trigger:
         return " ".join([self.on, *([self.at[:16]] if self.at else []), *(day for day in _DAYS if day in self.days)])
 
     def parameters(self) -> dict[str, Json]:
-        """Return the parameters of New-ScheduledTaskTrigger."""
+        """Return the parameters with which New-ScheduledTaskTrigger creates this trigger."""
         switch = {"startup": "AtStartup", "logon": "AtLogOn", "daily": "Daily", "weekly": "Weekly", "once": "Once"}
         parameters: dict[str, Json] = {switch[self.on]: True}
         if self.at:
@@ -252,9 +252,10 @@ def _minutes(text: str) -> float | None:
 
 
 def _triggers(task: t.Mapping[str, t.Any]) -> list[str]:
-    """Return the triggers in the notation of `Trigger.text`.
+    """Return a task's triggers as strings such as `daily 03:30`.
 
-    A trigger without a time or days has no entry in the lists of times and days, so entries are assigned in order.
+    PowerShell returns the triggers' times and days as separate lists. A trigger without a time or days has no entry
+    in them, so the entries are assigned in order.
     """
     kinds = [_CLASSES.get(str(name), str(name)) for name in _many(task.get("Triggers.CimClass.CimClassName"))]
     starts = iter(str(start) for start in _many(task.get("Triggers.StartBoundary")))

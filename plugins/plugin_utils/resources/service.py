@@ -146,7 +146,7 @@ class Service(Resource):
     def joined(self, other: t.Self) -> t.Self | None:
         """Return whichever of the two resources contains all settings of the other, or None if neither does.
 
-        sysprep and cloudbase_init, for example, both disable cloudbase-init's service.
+        The roles sysprep and cloudbase_init, for example, both disable cloudbase-init's service.
         """
         if (self.windows, self.if_exists) != (other.windows, other.if_exists):
             return None
@@ -187,7 +187,11 @@ class Service(Resource):
         return dataclasses.replace(change, warnings=(*change.warnings, warning))
 
     def _effect(self, ids: t.Collection[str]) -> ServiceEffect | None:
-        """Return the effect of a change on the service, derived from the ids of the change's calls."""
+        """Return whether a change starts, restarts or stops the service, or None if it does none of these.
+
+        Args:
+            ids: ids of the calls of the change.
+        """
         if self.state in ("stopped", "absent"):
             return ServiceEffect(service=self.name, effect="stops")
         if "restart" in ids:
@@ -217,7 +221,7 @@ class Service(Resource):
         return str(only(self, seen, "service").get("Status"))
 
     def _desired(self, seen: Results) -> dict[str, t.Any]:
-        """Return the desired values of the managed properties, in the notation of `_observed`."""
+        """Return the desired values of the managed properties, in the form in which `_observed` returns values."""
         desired = {
             "command_line": None if self.path is None else self._command_line(seen),
             "start_mode": self.start_mode,
@@ -293,7 +297,7 @@ class Service(Resource):
         return remove(self, {"state": state}, [*([stop] if state == "running" else []), delete])
 
     def _define(self, verb: str, after: t.Mapping[str, t.Any], changed: frozenset[str]) -> t.Iterator[Call]:
-        """Yield the calls that write the changed properties of the definition."""
+        """Yield the calls that write the changed properties of the service's definition."""
         options = self._sc_options(after, changed)
         if verb == "create":
             options = ["type=", "own", "error=", "normal", *options]
@@ -319,7 +323,7 @@ class Service(Resource):
                 yield remove_value("environment", self.key, "Environment")
 
     def _sc_options(self, after: t.Mapping[str, t.Any], changed: frozenset[str]) -> list[str]:
-        """Return options of sc.exe, which expects `NAME=` and the value as two arguments."""
+        """Return the sc.exe options for the changed properties. sc.exe expects `NAME=` and the value separately."""
         options = {
             "command_line": ("binpath=", after.get("command_line")),
             "start_mode": ("start=", after.get("start_mode")),
@@ -330,7 +334,7 @@ class Service(Resource):
         return [str(word) for key, pair in options.items() if key in changed for word in pair]
 
     def _run(self, status: str, restart: bool) -> t.Iterator[Call]:
-        """Yield the calls that start, stop or restart the service; `plan` recognizes these calls by their ids."""
+        """Yield the calls that start, stop or restart the service. `plan` recognizes these calls by their ids."""
         runs = status in _RUNS
         named: dict[str, Json] = {"Name": [self.name]}
         if self.state == "stopped":
@@ -355,12 +359,12 @@ class Service(Resource):
 
 
 def _shown(word: str) -> str:
-    """Return a word from a file on the node in a form that is safe to print."""
+    """Return a word from a file on the node without unprintable characters, so that it is safe to print."""
     return "".join(letter for letter in word if letter.isprintable())[:200]
 
 
 def running(calls: tuple[str, ...]) -> Input:
-    """Return an input for a later call: the names of services that earlier Get-Service calls found running."""
+    """Return an input that passes the running services to a later call. `calls` are the ids of Get-Service calls."""
     return Input(calls=calls, where={"Status": "Running"}, parameter="Name", property="Name")
 
 
@@ -370,7 +374,7 @@ def _same_line(one: str, other: str) -> bool:
 
 
 def _spelled_like(desired: t.Iterable[str], observed: t.Iterable[str]) -> list[str]:
-    """Return the observed service names, sorted; a name that differs from a desired name only in case is respelled."""
+    """Return the observed service names, sorted. A name that differs only in case is spelled as in `desired`."""
     spelling = {name.casefold(): name for name in desired}
     return sorted((spelling.get(str(name).casefold(), str(name)) for name in observed), key=str.casefold)
 

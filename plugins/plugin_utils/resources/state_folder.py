@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A folder in which programs keep their state, and which is emptied or removed together with that state."""
+"""Empty or remove a folder in which programs keep their state."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from ..wire.messages import Call, CallResult, Json, Results
 from .file import check_acl, refuse_link
 
 _PATH = re.compile(r"""[A-Za-z]:\\[^"%&|<>^*?/,;=!~\x00-\x1f\xa0]{2,}""")
-"""Paths that cmd.exe takes literally. Only a path with spaces gets quotation marks (ansible-core's Argv-ToString), but
-other special characters also need quotation marks (learn.microsoft.com: cmd): `rd` would take `C:\\a,b` for two paths.
-`%` would be replaced by the value of a variable, and `~` may be part of a short name such as PROGRA~1."""
+"""Matches paths that cmd.exe takes literally. ansible-core's Argv-ToString quotes only paths with spaces, but other
+special characters also need quotation marks: `rd` would take `C:\\a,b` for two paths. With `%`, cmd.exe would insert
+a variable's value, and `~` may be part of a short name such as PROGRA~1. Source: learn.microsoft.com, cmd."""
 _WINDOWS_FOLDERS = re.compile(
     r".:\\(windows(\\system32|\\syswow64)?|program files( \(x86\))?|programdata|users|recovery|boot|\$recycle\.bin"
     r"|system volume information)",
     re.IGNORECASE,
 )
-"""Folders of Windows, which are never removed."""
+"""Matches folders of Windows, which are never removed."""
 _LONG = "\\\\?\\"
 """With this prefix, `rd` also removes paths of more than 260 characters, which volumes of pods may have."""
 _GONE = (0, 2)
-"""Exit codes of `rd`: removed, and not found."""
+"""The exit codes of `rd` if it removed the folder and if the folder did not exist."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ class StateFolder(Resource):
 
     @property
     def _listed(self) -> list[str]:
-        """The folders whose content is compared."""
+        """The folders whose content is listed, to find what is missing or must be removed."""
         return [] if self.state == "absent" else [self.path, *(f"{self.path}\\{name}" for name in self.folders)]
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -117,7 +117,7 @@ class StateFolder(Resource):
         return update(self, before, after, [*self._remove(), *self._make()], why=_why(extra, missing))
 
     def _replace_file(self) -> Change | None:
-        """Plan the removal of a file at the path and, with the state `empty`, the creation of the folder."""
+        """Plan the removal of a file at the folder's path and, with the state `empty`, the creation of the folder."""
         removal = remove_path(self.path)
         if self.state == "absent":
             return remove(self, {"path": self.path}, [removal])

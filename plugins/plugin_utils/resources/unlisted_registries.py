@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Remove the settings of registries that are no longer listed, because the files may contain credentials."""
+"""Remove the settings of container registries that are no longer listed, because they may contain credentials."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
 NOTES = "HKLM:\\SOFTWARE\\winkube\\registries"
-"""Windows registry key that records the container registries that the last run listed, with one value per folder."""
+"""The Windows registry key that records which container registries the last run listed."""
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UnlistedRegistries(Resource):
-    """Removes the folders of registries that were listed in an earlier run but are not listed now.
+    """Removes the folders of container registries that were listed in an earlier run but are not listed now.
 
-    All other folders are kept. This resource comes before the files of the listed registries, so that each folder is
-    recorded before it is written.
+    All other folders are kept. This resource is applied before the files of the listed registries, so that each folder
+    is recorded before it is written.
     """
 
     type: t.ClassVar[str] = "UnlistedRegistries"

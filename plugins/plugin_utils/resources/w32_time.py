@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The time sources of the node's clock."""
+"""Configure the time sources of the node's clock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SERVICE = "W32Time"
 _TYPES = {"manual": "NTP", "domain": "NT5DS", "all": "AllSync"}
 _FLAGS = {"manual": "MANUAL", "domain": "DOMHIER", "all": "MANUAL,DOMHIER"}
 _CLIENT = "0x8"
-"""The flag that selects client mode for a time server."""
+"""The flag with which Windows queries a time server in client mode."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,6 +77,6 @@ class W32Time(Resource):
 
 
 def _peers(peers: t.Iterable[str]) -> list[str]:
-    """Return peers with their flags in a fixed order."""
+    """Return the time servers as sorted `HOST,FLAGS` strings. A server without flags gets the default flag."""
     pairs = (peer.strip().lower().partition(",") for peer in peers)
     return sorted(f"{host},{flags or _CLIENT}" for host, dummy, flags in pairs)

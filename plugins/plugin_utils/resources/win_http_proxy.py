@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The proxy of Windows services (WinHTTP)."""
+"""Configure the proxy of Windows services (WinHTTP)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def server(proxy: str) -> str:
 
 
 def patterns(entry: str) -> list[str]:
-    """Return WinHTTP's patterns for a no_proxy entry: `*.DOMAIN` for a domain, the leading octets for a network."""
+    """Return WinHTTP's patterns for a no_proxy entry, such as `*.example.com` for a domain and `10.*` for a network."""
     if entry.startswith("."):
         return [f"*{entry}"]
     if "/" not in entry:
@@ -120,7 +120,7 @@ def patterns(entry: str) -> list[str]:
 
 
 def parse_proxy(text: str) -> tuple[str | None, list[str]]:
-    """Return the proxy and the bypass list from `netsh winhttp show proxy`; in every language, both follow a colon."""
+    """Return the proxy (or None) and the bypass list from the output of `netsh winhttp show proxy` in any language."""
     values = [line.split(" : ", 1)[1].strip() for line in text.splitlines() if " : " in line]
     if not values:
         return None, []

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A capability (feature on demand) of Windows."""
+"""Install or remove a capability (feature on demand) of Windows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Json, Results
 
 _NO_SOURCE = ("0x800f0954", "0x800f0950", "0x800f081f", "0x8024402c")
-"""Error codes of DISM and Windows Update for files that are not available (learn.microsoft.com/troubleshoot/
-windows-client: error 0x800f0954 when you install optional features)."""
+"""Error codes with which DISM and Windows Update report that files are not available. Source: learn.microsoft.com/
+troubleshoot/windows-client, "Error 0x800f0954 when you install optional features"."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A role or feature of Windows Server."""
+"""Install or remove a role or feature of Windows Server."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ class WindowsFeature(Resource):
     )
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge the settings of two roles for the same feature; return None if they differ in more than `reboot`."""
+        """Return this or the other resource for the same feature, or None if they differ in more than `reboot`.
+
+        A resource that always reboots takes precedence.
+        """
         reboots = max(self, other, key=lambda one: one.reboot == "always")
         alike = {dataclasses.replace(one, name=self.name, reboot="always") for one in (self, other)}
         return reboots if len(alike) == 1 else None

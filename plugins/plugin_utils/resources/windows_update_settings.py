@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Policies of Windows Update."""
+"""Configure the policies of Windows Update."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ class WindowsUpdateSettings(Resource):
             raise ResourceError("wsus_server", self.wsus_server, "expected a URL with http:// or https://")
 
     def _values(self) -> dict[str, _Value]:
-        """Return the key, value name and data of each managed setting; with data None, the value must not exist."""
+        """Return the registry key, value name and data of each managed setting.
+
+        If the data is None, the registry value must not exist.
+        """
         values: dict[str, _Value] = {}
         if self.automatic_updates is not None:
             values["no_auto_update"] = (AU, "NoAutoUpdate", int(self.automatic_updates == "disabled"))

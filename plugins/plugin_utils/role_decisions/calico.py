@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role cni about Calico: which changes on the Linux side users request, and what the run removes."""
+"""Decide for the role cni which Kubernetes objects of Calico to create, change or remove for Windows nodes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ENDPOINT = ("tigera-operator", "kubernetes-services-endpoint")
 
 
 def affinity(facts: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the IPAMConfig with strict affinity.
+    """Return the IPAMConfig object that turns on Calico's strict affinity.
 
-    The result is an empty mapping if `facts` is empty or already shows strict affinity.
+    The result is an empty mapping if `facts` is empty or strict affinity is already on.
 
-    A new object also needs `autoAllocateBlocks`, whose default is true (projectcalico/calico v3.31.5,
-    libcalico-go/lib/ipam/ipam.go, GetIPAMConfig).
+    A new object also needs `autoAllocateBlocks`, whose default is true. Source: projectcalico/calico v3.31.5,
+    libcalico-go/lib/ipam/ipam.go, GetIPAMConfig.
 
     Args:
         facts: `calico` in the result of cluster_info.
@@ -47,7 +47,7 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
 
     Args:
         facts: `calico` in the result of cluster_info.
-        services: network of the services.
+        services: the cluster's service network.
         api_server: the `host:port` at which Windows nodes reach the API server.
     """
     installation = facts.get("installation") or {}
@@ -74,9 +74,9 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
 
 
 def former_objects(facts: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """Return this collection's objects to remove because the Tigera operator now runs Calico.
+    """Return the objects of this collection that must be removed because the Tigera operator now runs Calico.
 
-    The result is an empty list if the operator does not run Calico.
+    The result is an empty list if there are no such objects.
 
     kubespray can move a cluster from manifests to the operator. It then removes the service accounts that the pods of
     these objects use.
@@ -100,7 +100,7 @@ def former_objects(facts: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
 
 
 def is_unreachable(api_server: str, reachable: str) -> bool:
-    """Return whether Windows nodes cannot reach an API server: its address is unknown, or a loopback address.
+    """Return whether the address of an API server is unknown, or is a loopback address that nodes cannot reach.
 
     Args:
         api_server: `host:port` from the ConfigMap kubernetes-services-endpoint.
@@ -112,11 +112,11 @@ def is_unreachable(api_server: str, reachable: str) -> bool:
 
 
 def _facts(host: Variables, switch: str = "") -> t.Mapping[str, t.Any]:
-    """Return how Calico is installed, or an empty mapping if the host does not use it or `switch` is false.
+    """Return how Calico is installed, or an empty mapping if the host does not use Calico or the variable is false.
 
     Args:
         host: the variables of the host for which the decision is made.
-        switch: name of a variable; empty if only `cni_plugin` matters.
+        switch: name of the Boolean variable to check; empty if only `cni_plugin` matters.
     """
     if host.value("cni_plugin") != _PLUGIN or (switch and not to_bool(host.value(switch))):
         return {}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role cluster_support: the objects that it applies, the permissions that it needs, and its demo."""
+"""Decide which Kubernetes objects role cluster_support applies, which permissions it needs, and what its demo runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECRET = ("Secret", gmsa.KIND)
 
 
 def settings(host: Variables) -> SupportSettings:
-    """Return the settings of the role's objects.
+    """Return the settings of the Kubernetes objects that the role applies.
 
     Args:
         host: the variables of the host on which the role runs.
@@ -34,9 +34,9 @@ def _objects(host: Variables, *, secret: bool) -> list[dict[str, t.Any]]:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the purposes for which the role applies the network, by the names that cluster_info accepts.
+    """Return the value for the option `purposes` of the module cluster_info: what applying the pod network requires.
 
-    The result is empty if the role applies no network.
+    The result is empty if the role applies no pod network.
     """
     if not settings(host).network:
         return []

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role cni: the host that changes the cluster, the labels, the tokens, and what a new network replaces."""
+"""Decide for the role cni which host changes the cluster, which labels nodes get, and what a new network replaces."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
 
 def runs_as(plugin: str, run_as: str, runtime: str) -> str:
-    """Return `daemonset` or `service`, or an empty string if another tool installs the host's network.
+    """Return how a host's pod network runs: `daemonset`, `service`, or an empty string if another tool installs it.
 
     Args:
         plugin: value of `cni_plugin`.
@@ -59,8 +59,8 @@ def network_differs(recorded: t.Mapping[str, t.Any], expected: t.Mapping[str, t.
 def runs_of(host: Variables, name: str) -> tuple[str, str]:
     """Return the network of one of the play's hosts, and how it runs (see `runs_as`).
 
-    A host that does not set `cni_plugin` has the value of the host for which the decision is made. The other variables
-    have their default values.
+    If the named host does not set `cni_plugin`, the value of the host for which the decision is made is used. Other
+    variables that it does not set have their default values.
 
     Args:
         host: the variables of the host for which the decision is made.
@@ -75,9 +75,9 @@ def runs_of(host: Variables, name: str) -> tuple[str, str]:
 
 
 def _applying_host(host: Variables, expected: str) -> str:
-    """Return the host that changes the cluster for all hosts whose network runs as expected.
+    """Return the host that makes the changes in the cluster for all hosts whose network runs as expected.
 
-    The result is empty for a host whose network does not run as expected: that host never makes the changes itself.
+    The result is empty if the network of `host` does not run as expected. Such a host never makes these changes.
     """
     if runs_of(host, str(host.value("inventory_hostname")))[1] != expected:
         return ""
@@ -85,10 +85,10 @@ def _applying_host(host: Variables, expected: str) -> str:
 
 
 def networks_of_pods(host: Variables) -> dict[str, str]:
-    """Return the network of each host whose node can run networks' DaemonSets, with its mode if modes may differ.
+    """Return a mapping of hosts to networks: `PLUGIN`, or `PLUGIN MODE` if hosts may have different modes.
 
-    These DaemonSets run on all nodes that `PodNetwork.node_label` does not exclude, even if another tool provides the
-    network.
+    It contains the hosts whose nodes can run the DaemonSets of pod networks. These run on all nodes that
+    `PodNetwork.node_label` does not exclude, even if another tool provides the network.
 
     Args:
         host: the variables of the host for which the decision is made.
@@ -112,13 +112,13 @@ def _own_mode(host: Variables, name: str, plugin: str) -> str:
 
 
 def _service_plugins(host: Variables) -> list[str]:
-    """Return the networks that run as services on the play's hosts; one host creates the accounts of all of them."""
+    """Return the networks that run as services on the play's hosts. One host creates all their service accounts."""
     networks = (runs_of(host, name) for name in host.value("ansible_play_hosts"))
     return [*dict.fromkeys(plugin for plugin, how in networks if how == "service")]
 
 
 def _network_services(host: Variables) -> list[str]:
-    """Return the services of the node's current and new networks, and kube-proxy, in the order in which they stop.
+    """Return kube-proxy and the services of the node's current and new networks, in the order in which they stop.
 
     The result is empty if neither network runs as services.
     """
@@ -158,9 +158,9 @@ def _former_network_stays(host: Variables) -> bool:
 
 
 def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
-    """Return the objects to remove with the former network's account.
+    """Return the Kubernetes objects to remove with the service account of the former network.
 
-    The result is empty if a host's network uses the account, or if the node's network does not change.
+    The result is empty if the network of any host uses this account, or if the node's network does not change.
 
     The hosts' variables decide, because the annotations of a node that has just joined do not yet show which network
     it has.
@@ -174,7 +174,7 @@ def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
 def _former_account_stays(host: Variables) -> bool:
     """Return whether any Windows node except the host's node still has annotations of the former network.
 
-    The network's program uses the account's permissions to write these annotations.
+    The network's program writes these annotations with the permissions of its service account.
     """
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
     names = set() if former is None else {*former.files.annotations}
@@ -191,7 +191,7 @@ def _former_config_maps(host: Variables) -> list[str]:
 
 
 def _former_hns_networks(host: Variables) -> list[str]:
-    """Return the former network's HNS networks to remove from the node.
+    """Return the HNS networks of the former pod network that must be removed from the node.
 
     The result is empty if the new network keeps them, or if the network does not change.
     """
@@ -225,7 +225,7 @@ def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
 def _new_labels(host: Variables) -> dict[str, str]:
     """Return the label that allows the pods of the node's new network to run on the node.
 
-    The result is empty if they need no label, or if the network does not change.
+    The result is empty if these pods need no label, or if the network does not change.
     """
     value = cni.pod_network(host).pod_network_label if host.value("cni_network_changes") else ""
     return {NETWORK_LABEL: value} if value else {}
@@ -257,7 +257,7 @@ def _registered_labels(host: Variables) -> dict[str, str | None]:
 def _former_files(host: Variables) -> list[str]:
     """Return the paths of the former network's CNI configuration and state that the new network does not use.
 
-    The cleanup removes the addresses that host-local recorded for the removed networks, so they are not returned.
+    The paths do not include the address records of the host-local IPAM plugin: another cleanup removes these.
     """
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
     own = catalogue()[str(host.value("cni_plugin"))].files
@@ -306,7 +306,7 @@ def _former_network_hosts(host: Variables) -> list[str]:
 
 
 def _cluster_objects(host: Variables) -> list[t.Any]:
-    """Return the network's objects in the cluster.
+    """Return the Kubernetes objects that the host's network needs in the cluster.
 
     All nodes share them. With `cni_block_wireserver: auto`, they therefore block Azure's WireServer if any host of the
     play is in Azure, or if the network or the cloud provider works only in Azure. In cluster.yml, whose play has no
@@ -321,13 +321,13 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
 
 
 def _daemon_sets_to_restrict(host: Variables) -> list[dict[str, str]]:
-    """Return the DaemonSets that select no operating system and that the run restricts to Linux nodes."""
+    """Return the DaemonSets without an operating system selector that the run restricts to Linux nodes."""
     namespaces, patterns = host.value("cni_linux_namespaces"), host.value("cni_linux_daemon_sets")
     return Restricted(namespaces=namespaces, patterns=patterns).of(host.value("cni_unbound_daemon_sets"))
 
 
 def _linux_mtu(host: Variables) -> dict[str, t.Any]:
-    """Return the MTU of the pods' packets on Linux nodes, or an empty mapping if the cluster does not show it."""
+    """Return the MTU of pods on Linux nodes, or an empty mapping if it cannot be derived from the cluster's objects."""
     own = cni.pod_network(host)
     known = catalogue()[own.settings.plugin]
     mtu = linux_mtu(known, own.settings.mode, host.optional("winkube_cluster", {}))
@@ -335,7 +335,7 @@ def _linux_mtu(host: Variables) -> dict[str, t.Any]:
 
 
 def _node_addresses(host: Variables) -> dict[str, str]:
-    """Return the nodes' internal IP addresses, or an empty mapping if the nodes may be in several subnets."""
+    """Return the nodes' internal IP addresses by name, or an empty mapping if nodes may be in several subnets."""
     if not cni.pod_network(host).mode.other_subnets:
         return {}
     nodes = host.part("winkube_cluster", "nodes", default={})

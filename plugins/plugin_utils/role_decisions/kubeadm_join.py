@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join: how kubeadm joins a machine, and the user's settings for its node and its programs."""
+"""Decide for the role node_join how kubeadm joins a machine, and which user settings the node and its programs get."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _COMPONENT_SETTINGS = (
     *("kubernetes_node_kube_reserved", "kubernetes_node_system_reserved", "kubernetes_node_eviction_hard"),
     *("node_join_kubelet_arguments", "node_join_kube_proxy_configuration"),
 )
-"""The variables with settings of the kubelet and kube-proxy that a version of Kubernetes might lack."""
+"""The variables with settings of the kubelet and kube-proxy that a version of Kubernetes might not support."""
 _TOKEN = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{16}")
-"""The form of a bootstrap token (kubernetes.io: Authenticating with Bootstrap Tokens)."""
+"""The form of a bootstrap token. Source: kubernetes.io, "Authenticating with Bootstrap Tokens"."""
 
 
 def kubelet_arguments(
@@ -55,7 +55,7 @@ def discovery(server: str, *, ca_certificate: str, token: str = "") -> str:
         server: `host:port` of the API server.
         ca_certificate: CA certificate of the cluster (PEM).
         token: the bootstrap token, if kubeadm cannot read the ConfigMap cluster-info without credentials. kubeadm
-            continues if the token is not allowed to read it (cmd/kubeadm/app/discovery/file/file.go).
+            continues if the token is not allowed to read it. Source: cmd/kubeadm/app/discovery/file/file.go.
     """
     authority = base64.b64encode(ca_certificate.encode()).decode()
     cluster = {"server": f"https://{server}", "certificate-authority-data": authority}
@@ -85,10 +85,10 @@ def discovers_by_file(method: str, *, public: bool, own_endpoint: bool) -> bool:
 
 
 def created_tokens(results: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, str]:
-    """Return the tokens that `kubeadm token create` printed, by node.
+    """Return the bootstrap tokens that `kubeadm token create` printed, by node.
 
     Args:
-        results: results of the task, one for each node. Results without a token, such as failed ones, are left out.
+        results: results of the task that runs this command for each node. Results without a token are left out.
     """
     by_node = {}
     for one in results:
@@ -120,14 +120,14 @@ def _token(host: Variables) -> str:
 
 
 def _token_ids(host: Variables) -> dict[str, str]:
-    """Return the ids of the bootstrap tokens of this run, which are not secret, by node."""
+    """Return the ids of this run's bootstrap tokens, by node. Unlike the tokens, the ids are not secret."""
     if host.value("node_join_token_source") == "api":
         return t.cast("dict[str, str]", host.part("node_join_tokens", "token_ids", default={}))
     return {name: token.partition(".")[0] for name, token in _kubeadm_tokens(host).items()}
 
 
 def _component_settings(host: Variables) -> dict[str, t.Any]:
-    """Return the settings of the kubelet and kube-proxy that depend on their version, by variable."""
+    """Return the user's settings of the kubelet and kube-proxy that some versions do not support, by variable."""
     given = {name: host.optional(name, {}) for name in _COMPONENT_SETTINGS}
     return {name: value for name, value in given.items() if value}
 
@@ -189,9 +189,9 @@ def kubeadm_flags(arguments: t.Mapping[str, t.Any], taints: t.Iterable[t.Mapping
 
 
 def _kubelet(host: Variables) -> dict[str, str]:
-    """Return the service settings that start the kubelet with the flags of `kubeadm_flags`.
+    """Return the service settings that start the kubelet with the flags that kubeadm derives from its configuration.
 
-    The result is empty if there are no such flags, or if the launcher runs the kubelet.
+    The result is empty if there are no such flags, or if this collection's launcher program runs the kubelet.
     """
     flags = kubeadm_flags(_kubelet_arguments(host), host.value("node_join_node_taints"))
     settings = host.read(kubernetes_node.KubernetesSettings, kubernetes_node.ROLE)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join about live nodes: which changes must wait for a drain, and which are not allowed."""
+"""Decide for the role node_join which changes of live nodes must wait for a drain, and which are not allowed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def version_problem(host: str, node: str, kubelet: str, expected: str) -> str:
 
 
 def drain_problem(host: str, node: str, address: str) -> str:
-    """Return the message for a node that is not drained because only the machine itself claims to be this node.
+    """Return the message for a node that is not drained because only the machine itself reports the node's name.
 
     Nodes are drained with the administrator's kubeconfig, so a name that only the machine reports is not sufficient.
 
@@ -75,7 +75,7 @@ _MAINTENANCE_RESULTS = (
     *("cni_network_recorded", "cni_pods_deleted", "cni_new_pods", "cni_former_label", "cni_new_label"),
     *("cni_guard", "cni_guard_ended", "cni_former_nodes"),
 )
-"""Registered results of the tasks for a drained or a new node."""
+"""Registered results of the tasks that run only for a drained or a new node."""
 
 
 def _is_live(host: Variables) -> bool:

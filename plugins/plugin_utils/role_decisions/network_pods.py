@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role cni: which pods of the network and kube-proxy are replaced, and which new pods a run waits for."""
+"""Decide for the role cni which pods of the network and kube-proxy to replace, and which new pods to wait for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Pod: t.TypeAlias = t.Mapping[str, str]
 
 
 def revisions(applied: t.Iterable[t.Mapping[str, t.Any]], label: str) -> list[str]:
-    """Return the revisions of the DaemonSets; each DaemonSet labels the pods that it creates with its revision.
+    """Return the revisions of the DaemonSets. Each DaemonSet labels the pods that it creates with its revision.
 
     Args:
         applied: objects as the cluster returned them.
@@ -40,7 +40,7 @@ def outdated(pods: t.Iterable[Pod], expected: t.Collection[str]) -> list[Pod]:
 
 
 def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, proxy_changed: bool) -> list[Pod]:
-    """Return the pods to delete; their DaemonSets then create new pods.
+    """Return the pods to delete, so that their DaemonSets create new pods.
 
     Args:
         pods: pods on the node.
@@ -56,7 +56,7 @@ def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, proxy_change
 
 
 def _is_proxy(pod: Pod) -> bool:
-    """Return whether a pod belongs to kube-proxy and not to a network such as Calico with pods in its namespace."""
+    """Return whether a pod belongs to kube-proxy. Networks such as Calico may have pods in kube-proxy's namespace."""
     networks = {name for plugin in catalogue() for name in daemon_sets(plugin)}
     return pod["namespace"] == kube_proxy_pods.DAEMON_SET.partition("/")[0] and _owner(pod) not in networks
 
@@ -69,7 +69,7 @@ def _owner(pod: Pod) -> str:
 def awaited_daemon_sets(
     replaced: t.Iterable[Pod], plugin: str, labels: t.Mapping[str, str | None]
 ) -> list[dict[str, str]]:
-    """Return the DaemonSets that create new pods for replaced ones, each with `namespace` and `name`.
+    """Return the DaemonSets that create new pods for the deleted ones, each with `namespace` and `name`.
 
     The DaemonSets of other networks no longer exist, or no longer run on the node. If the network and kube-proxy now
     run as services, none of the DaemonSets runs on the node.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join: what the run does in the cluster, when it waits for nodes, and the nodes' addresses."""
+"""Decide for the role node_join what to do in the cluster, when to wait for nodes, and which addresses nodes have."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ def purposes(
     pods: t.Sequence[str],
     linux: t.Sequence[str] = (),
 ) -> list[str]:
-    """Return the purposes for which the run uses the cluster, by the names that winkube.node.cluster_info accepts.
+    """Return the value for the option `purposes` of the module cluster_info: what the run does in the cluster.
 
     Args:
-        read_only: whether the run makes no changes in the cluster (plan.yml).
+        read_only: whether the run makes no changes in the cluster, as with plan.yml.
         drains: whether the run may drain nodes.
         approves: whether the run approves certificates of nodes.
         tokens: whether the run creates bootstrap tokens through the API.
         rejoins: whether the run may delete nodes whose machines join again.
         services: whether the network of any host runs as services.
-        pods: the purposes for the networks that run as pods on the hosts.
-        linux: the purposes for what the run reads and changes in the networks on Linux nodes.
+        pods: purposes that are needed because networks run as pods on the hosts.
+        linux: purposes that are needed because the run reads or changes networks on Linux nodes.
     """
     needed = {
         "read": True,
@@ -78,7 +78,7 @@ def purposes(
 
 
 def token_ttl(nodes: int, forks: int) -> int:
-    """Return the lifetime of bootstrap tokens in seconds: half an hour, or longer if nodes join in many groups.
+    """Return the lifetime of bootstrap tokens in seconds. It is half an hour, or longer if nodes join in many groups.
 
     Args:
         nodes: number of nodes that may join.
@@ -125,7 +125,7 @@ def join_problem(tokens: t.Mapping[str, t.Any], refused: str, joined: t.Mapping[
 def all_stay_ready(
     hosts_untouched: t.Iterable[bool], awaited: t.Iterable[str], nodes: t.Mapping[str, t.Mapping[str, t.Any]]
 ) -> bool:
-    """Return whether no wait is necessary: all nodes were ready at the beginning, and no host was changed.
+    """Return whether the run need not wait for nodes, because all were ready at its beginning and no host was changed.
 
     A node is ready if it is Ready and the pods of its network are ready.
 
@@ -147,7 +147,7 @@ def _in_azure(host: Variables) -> bool:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the purposes of the run for all hosts of the play: one host queries the cluster for all of them."""
+    """Return the value for the option `purposes` of the module cluster_info, which runs once for all hosts."""
     networks = {runs_of(host, name) for name in host.value("ansible_play_hosts")}
     read_only = bool(host.value("node_join_read_only"))
     return purposes(
@@ -167,11 +167,11 @@ def _purposes(host: Variables) -> list[str]:
 
 
 def linux_purposes(host: Variables, plugin: str, *, read_only: bool = False) -> list[str]:
-    """Return the purposes for which the run uses the cluster because of a network on Linux nodes.
+    """Return the purposes (see module cluster_info) that are needed because the run uses a network on Linux nodes.
 
     Args:
         host: the variables of the host for which the decision is made.
-        plugin: the network.
+        plugin: name of the network.
         read_only: whether the run changes nothing.
     """
     known = catalogue().get(plugin)
@@ -183,7 +183,7 @@ def linux_purposes(host: Variables, plugin: str, *, read_only: bool = False) -> 
 
 
 def _networks(host: Variables) -> list[str]:
-    """Return the networks of the play's hosts."""
+    """Return the names of the pod networks that the play's hosts use."""
     return sorted({runs_of(host, name)[0] for name in host.value("ansible_play_hosts")})
 
 
@@ -193,7 +193,7 @@ def _endpoint(host: Variables) -> str:
 
 
 def _clock_problem(host: Variables) -> str:
-    """Return the problem with the host's clock after the preparation of the host, which may have set the clock."""
+    """Return why the prepared host's clock is rejected, or an empty string. The preparation may have set the clock."""
     skew = host.part("node_prepare_converged", "clock_skew", default=None)
     return clock_problem(
         str(host.value("inventory_hostname")),
@@ -203,7 +203,7 @@ def _clock_problem(host: Variables) -> str:
 
 
 def _node_names(host: Variables, hosts: t.Iterable[str]) -> list[str]:
-    """Return the names of the hosts' nodes; all of these hosts must have been queried already."""
+    """Return the node names of the given hosts. The run must have queried these hosts before."""
     return [host.of_host(name, "node_join_info", "node_name") for name in hosts]
 
 
@@ -223,7 +223,7 @@ def _has_failed(host: Variables, name: str) -> bool:
 
 
 def _awaited_hosts(host: Variables) -> list[str]:
-    """Return the hosts whose nodes must be Ready in this step: hosts without the mark `node_join_later`."""
+    """Return the hosts whose nodes must be Ready in this step. Hosts that set `node_join_later` are left out."""
     return [name for name in _hosts(host) if not host.of_host(name, "node_join_later")]
 
 
@@ -232,7 +232,7 @@ def _awaited(host: Variables) -> list[str]:
 
 
 def _awaited_daemon_sets(host: Variables) -> dict[str, list[str]]:
-    """Return the DaemonSets that this run applied, by the name of each awaited node on which they run."""
+    """Return a mapping of each awaited node that runs network pods to the DaemonSets that this run applied."""
     hosts = _awaited_hosts(host)
     applied = [
         f"{one['metadata']['namespace']}/{one['metadata']['name']}"
@@ -276,7 +276,7 @@ def _join_problem(host: Variables) -> str:
 
 
 def _registered(host: Variables, field: str) -> str:
-    """Return a value of the node in the cluster, or an empty string if it is unknown.
+    """Return a field of the host's node as the cluster reported it, or an empty string if the field is unknown.
 
     The value comes from the node's registration in this run or, if missing there, from the query at the beginning.
     """
@@ -326,7 +326,7 @@ def _unaddressed(host: Variables) -> list[str]:
 
 
 def _node_resources(host: Variables) -> list[dict[str, t.Any]]:
-    """Return all resources of a node; without a kubeconfig, only the resources of the roles that prepare the node."""
+    """Return the resources of a node. Without a kubeconfig, only roles that prepare the node contribute resources."""
     prepared = node_prepare.of_prepared(host)
     if not host.value("node_join_kubeconfig"):
         return prepared

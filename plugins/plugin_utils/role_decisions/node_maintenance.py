@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_maintenance: which nodes to drain and to restore, in which batches and rings, and when."""
+"""Decide for the role node_maintenance which nodes to drain and to restore, in which batches and rings, and when."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..node_resources.variables import Variables
 
 
 def _records(host: Variables, hosts: str) -> list[dict[str, t.Any]]:
-    """Return the records of the hosts that a variable lists; the record of a host outside the cluster is empty."""
+    """Return the records of the hosts that a variable lists. The record of a host outside the cluster is empty."""
     return [host.of_host(name, "node_maintenance_state", default={}) for name in host.value(hosts)]
 
 
@@ -112,7 +112,10 @@ def _gate_problem(host: Variables) -> str:
 
 
 def _failure(host: Variables) -> str:
-    """Return why the task that ended a block failed. Ansible does not censor its result in the rescue section."""
+    """Return why the task that ended a block failed. The message of a task with `no_log` is not returned.
+
+    Ansible itself does not hide the result of such a task from the block's rescue section.
+    """
     hidden = host.part("ansible_failed_task", "no_log", default=False)
     if host.part("ansible_failed_result", "_ansible_no_log", default=hidden):
         return "the task's message is hidden (no_log)"
@@ -126,7 +129,7 @@ def _kubelet_versions(host: Variables) -> dict[str, str]:
 
 
 def _in_batch(field: str, value: object) -> t.Callable[[Variables], list[str]]:
-    """Return a decision that lists the batch's nodes whose records have the given value in a field."""
+    """Return a function that lists the nodes of the batch whose records have the given value in the given field."""
     return lambda host: [one["node"] for one in host.value("node_maintenance_batch") if one.get(field) == value]
 
 

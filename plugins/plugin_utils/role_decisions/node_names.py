@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join about names: a node's name, whether a host may use it, and other Windows nodes."""
+"""Decide for the role node_join which name a node gets and whether a host may use it, and find other Windows nodes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _name(host: Variables) -> str:
 
 
 def _claims(host: Variables) -> t.Iterator[NameClaim]:
-    """Yield the name claim of each host, in the order of the inventory."""
+    """Yield, for each host in the order of the inventory, the node name that the host claims."""
     for name in host.part("groups", "all"):
         inventory = [host.of_host(name, variable) for variable in ("node_join_node_name", "kubernetes_node_hostname")]
         address = str(host.of_host(name, "ansible_host") or name)

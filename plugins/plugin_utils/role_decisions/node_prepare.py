@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_prepare: which roles prepare the node, and which resources they apply."""
+"""Decide for the role node_prepare which roles prepare the node and which resources they apply."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _identity(resource: ResourceMapping) -> tuple[str, str, str]:
 
 
 def of_prepared(host: Variables) -> list[ResourceMapping]:
-    """Return the resources of the node before it joins (see `resources`), for the roles that this run applies."""
+    """Return the resources that the roles of this run apply to the node before it joins."""
     of_roles = [node_roles.of_role(role, host) for role in host.value("node_prepare_selected_roles")]
     return resources(host.optional("winkube_first_resources", []), of_roles, str(host.optional("bundle_pushed")))
 

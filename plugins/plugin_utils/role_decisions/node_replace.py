@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_replace: which nodes are replaced, by which machines, and what the run records about it."""
+"""Decide for the role node_replace which nodes are replaced, by which machines, and what is recorded on the nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..node_resources.variables import Variables
 from ..values.errors import refusal
 
 _TEMPORARY = ("node_maintenance_", "node_replace_")
-"""Prefixes of the names of groups that exist only during the run."""
+"""Prefixes of the names of inventory groups that exist only during the run."""
 
 
 def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
@@ -50,7 +50,7 @@ def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
 
 
 def _deletes(values: t.Mapping[str, t.Any]) -> bool:
-    """Return whether a hook deletes old machines."""
+    """Return whether a hook of the user deletes old machines."""
     return bool(values["node_replace_delete_command"] or values["node_replace_delete_tasks"])
 
 
@@ -120,7 +120,7 @@ def _is_resumed(host: Variables) -> bool:
 
 
 def _plans(host: Variables) -> list[dict[str, t.Any]]:
-    """Return the plans of the play's hosts."""
+    """Return the replacement plans of the play's hosts, one for each host. A host without a plan has an empty one."""
     return [host.of_host(name, "node_replace_planned", default={}) for name in host.value("ansible_play_hosts")]
 
 
@@ -146,7 +146,7 @@ def _turns(host: Variables) -> dict[str, t.Any]:
 
 
 def _new_record(host: Variables) -> dict[str, t.Any]:
-    """Return the record of a new machine at the beginning of the rollout."""
+    """Return the maintenance record that a new machine has at the beginning of the rollout."""
     own, node = str(host.value("inventory_hostname")), str(host.value("node_replace_node_name"))
     record = maintenance.begin(own, node, {}, str(host.value("node_maintenance_owner")))
     old = host.of_host(str(host.value("winkube_replaces_host")), "node_maintenance_state", default={})
@@ -168,7 +168,7 @@ def _machine(host: Variables) -> dict[str, t.Any]:
 
 
 def _document(host: Variables, name: str) -> t.Any:
-    """Return the document that the hook returned for a new machine of this batch."""
+    """Return what the create hook returned for a new machine of this batch."""
     if host.value("node_replace_hook_create_command"):
         result = host.of_host(name, "node_replace_command_result", default={})
         return new_machine.of_command(result, f"{host.value('node_replace_hook_prefix')}_create_command")
@@ -190,7 +190,7 @@ def _new_addresses(host: Variables, own: str) -> dict[str, str]:
 
 
 def _records(host: Variables) -> dict[str, t.Any]:
-    """Return the annotations to set on the old nodes whose new machines are in this batch."""
+    """Return the annotations, by node, that record the replacement on the old nodes of this batch's new machines."""
     records = {}
     for name in host.value("ansible_play_batch"):
         plan = host.of_host(str(host.of_host(name, "winkube_replaces_host")), "node_replace_planned", default={})
@@ -205,7 +205,7 @@ def _annotation(host: Variables, new: str, old: str) -> dict[str, t.Any]:
 
 
 def _old_records(host: Variables) -> dict[str, t.Any]:
-    """Return the annotations to set on this batch's old nodes whose machines were reset or are about to shut down."""
+    """Return the annotations, by node, to set on old nodes whose machines were reset or are about to shut down."""
     records = {}
     for name in host.value("ansible_play_batch"):
         plan, done = host.of_host(name, "node_replace_planned"), host.of_host(name, "node_replace_old_done")
@@ -215,7 +215,7 @@ def _old_records(host: Variables) -> dict[str, t.Any]:
 
 
 def _labels(host: Variables) -> dict[str, t.Any]:
-    """Return the label to set on each new node of this batch that has joined."""
+    """Return the generation label to set on each new node of this batch that has joined, by node."""
     joined = [name for name in host.value("ansible_play_batch") if host.of_host(name, "node_replace_joined")]
     label = {GENERATION_LABEL: str(host.value("node_replace_generation"))}
     return {host.of_host(name, "node_join_info", "node_name"): {"labels": label} for name in joined}
@@ -236,11 +236,11 @@ def _new_is_ready(host: Variables) -> bool:
 
 
 def _command_problem(command: str, result: str) -> t.Callable[[Variables], str]:
-    """Return a decision that tells why a hook's command failed; its value is empty if the command succeeded.
+    """Return a function that returns why a hook's command failed, or an empty string if the command succeeded.
 
     Args:
         command: name of the hook's variable, without its prefix.
-        result: the registered result.
+        result: name of the variable with the command's registered result.
     """
 
     def decide(host: Variables) -> str:
@@ -253,8 +253,8 @@ def _command_problem(command: str, result: str) -> t.Callable[[Variables], str]:
 def _shutdown_problem(host: Variables) -> str:
     """Return why the old machine was not shut down, or an empty string if this run or an earlier run has shut it down.
 
-    A run records the shutdown before it requests it. So if an earlier run recorded the shutdown, the machine is
-    considered off only if its node is no longer Ready.
+    A run records the shutdown before it tells the machine to shut down. So if an earlier run recorded the shutdown, the
+    machine is considered off only if its node is no longer Ready.
     """
     result = host.optional("node_replace_shut_down", {})
     if not result.get("unreachable"):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_reset: which nodes belong to the machines, and what to do with them in the cluster."""
+"""Decide for the role node_reset which nodes belong to the machines, and which nodes are drained and deleted."""
 
 from __future__ import annotations
 
@@ -120,13 +120,13 @@ def _uses_cluster(host: Variables) -> bool:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the purposes for which the reset uses the cluster, by the names that cluster_info accepts."""
+    """Return the value for the option `purposes` of the module cluster_info: what the reset does in the cluster."""
     needed = {"drain": "node_reset_drain", "reset": "node_reset_delete_node"}
     return [purpose for purpose, name in needed.items() if to_bool(host.value(name))]
 
 
 def _batch(host: Variables, fact: str) -> list[t.Mapping[str, t.Any]]:
-    """Return what is known about the batch's nodes that exist and whose hosts have set a fact to true."""
+    """Return the facts about the existing nodes of the batch's hosts that have set the variable `fact`."""
     hosts = [name for name in host.value("ansible_play_batch") if host.of_host(name, fact)]
     known = [host.of_host(name, "node_reset_known") for name in hosts]
     return [one for one in known if one["exists"]]

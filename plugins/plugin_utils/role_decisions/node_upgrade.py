@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_upgrade: the steps of each node's upgrade, and whether there is anything to do."""
+"""Decide for the role node_upgrade whether a node must be upgraded, in which steps, and why it may not be upgraded."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def stage_problem(staged: t.Mapping[str, t.Any], problem: str, patches: str) -> 
 
 
 def _plan(host: Variables) -> dict[str, t.Any]:
-    """Return the plan of the node, or an empty mapping if the host is not a node of the cluster."""
+    """Return the plan for the node's upgrade, or an empty mapping if the host is not a node of the cluster."""
     if not host.value("node_join_is_live"):
         return {}
     name = str(host.value("node_join_name"))

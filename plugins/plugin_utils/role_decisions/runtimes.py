@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of the roles container_runtime, kubernetes_node and image_cache that depend on the container runtime."""
+"""Decide for the roles container_runtime, kubernetes_node and image_cache what depends on the container runtime."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..pod_networks.addresses import kubespray_dns, reachable_dns
 from ..windows import node_paths
 
 _NODELOCALDNS = "169.254.25.10"
-"""kubespray's default value of nodelocaldns_ip (roles/kubespray_defaults/defaults/main/main.yml)."""
+"""kubespray's default value of nodelocaldns_ip. Source: roles/kubespray_defaults/defaults/main/main.yml."""
 _PAUSE = "registry.k8s.io/pause:3.10.2"
 _HOST_PROCESS = (
     "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image"
@@ -48,7 +48,7 @@ def needs_buildkit(store: str, builds: bool) -> bool:
     """Return whether to install BuildKit, because containerd cannot build images itself.
 
     Args:
-        store: the runtime whose image store contains the images, as for `base_images`.
+        store: the runtime in whose image store the image is built, `containerd` or `docker`.
         builds: whether an image is built on the node.
     """
     return store == "containerd" and builds
@@ -59,8 +59,8 @@ def _cluster_dns(host: Variables) -> list[str]:
 
     The result is an empty list if the node keeps kubeadm's addresses.
 
-    The cluster's configuration is the more reliable source. Without a cluster, kubespray's variables show what the
-    configuration will be.
+    The addresses come from the cluster's configuration. If no cluster was queried, they come from kubespray's
+    variables, which show what the configuration will be.
     """
     if host.has("winkube_cluster", "cluster_dns"):
         configured = host.part("winkube_cluster", "cluster_dns")
@@ -85,11 +85,12 @@ def _base_images(host: Variables) -> list[str]:
 def kubelet_service(of_play: str, *, has_launcher: bool) -> str:
     """Return the default of `kubernetes_node_kubelet_service`, which selects what runs the kubelet.
 
-    Machines that were started from an image keep the launcher, with which they could also join on their own.
+    The kubelet launcher is a program of this collection with which machines that start from an image can join on their
+    own. A machine that has the launcher keeps it.
 
     Args:
         of_play: the value that the playbook sets; empty if it sets none.
-        has_launcher: whether the machine has the launcher.
+        has_launcher: whether the machine has the kubelet launcher.
     """
     return of_play or ("launcher" if has_launcher else "native")
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The decisions of all roles, by the name of the decided variable."""
+"""A table of the variables that roles decide, with the function that computes each variable's value."""
 
 from __future__ import annotations
 

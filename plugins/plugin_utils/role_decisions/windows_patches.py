@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role windows_patches: which patches to install, and which servers to contact without the proxy."""
+"""Decide for the role windows_patches which patches to install and which servers to contact without the proxy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..node_resources.variables import Variables
 
 
 def patches(public: str | t.Sequence[t.Any], private: t.Sequence[t.Any], bundled: t.Mapping[str, str]) -> list[t.Any]:
-    """Return all patches; a patch whose file is in the bundle refers to that file.
+    """Return the public and the private patches. A patch whose file is in the offline bundle refers to that file.
 
     Args:
         public: KB numbers or mappings. A string (`-e windows_patches_public=KB1,KB2`) is split at commas.
@@ -38,7 +38,7 @@ def direct_hosts(exceptions: str | t.Sequence[str], bundle_urls: t.Sequence[str]
 
 
 def check_problem(result: t.Mapping[str, t.Any]) -> str:
-    """Return why a check failed without finding a patch to install, or an empty string if it did not.
+    """Return why the check for missing patches failed, or an empty string if it succeeded or found missing patches.
 
     Args:
         result: result of patch_install in check mode.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role windows_settings: the proxy exceptions, and the entries of the hosts file."""
+"""Decide for the role windows_settings which hosts to reach without the proxy, and what to add to the hosts file."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def endpoint_host(endpoint: str) -> str:
 
 
 def _load_balancer(host: Variables) -> tuple[str, str]:
-    """Return the name and the address of the control plane's load balancer in kubespray's variables."""
+    """Return the name and the address of the control plane's load balancer from kubespray's variables."""
     name = str(host.templates.of_cluster("apiserver_loadbalancer_domain_name"))
     balancer = host.templates.of_cluster("loadbalancer_apiserver", {})
     return name, str(balancer.get("address", "")) if isinstance(balancer, t.Mapping) else ""
@@ -87,7 +87,7 @@ def _kubeconfig_servers(host: Variables) -> list[str]:
 
 
 def _no_proxy(host: Variables) -> str:
-    """Return the proxy's exceptions.
+    """Return the hosts, domains and networks that the node reaches without its proxy, separated by commas.
 
     The result is empty if there is no proxy. The kubeconfig and the addresses of other hosts are then not read.
     """

@@ -33,7 +33,7 @@ class PodNetworkVariables:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CniProgramVariables:
-    """The variables of the networks' programs."""
+    """The variables of the programs that pod networks run on a node: their versions, URLs, checksums and folders."""
 
     plugins_version: str
     plugins_url: str = dataclasses.field(metadata=SECRET)

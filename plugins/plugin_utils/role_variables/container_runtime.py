@@ -58,7 +58,10 @@ class ServiceManagerVariables:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DockerVariables(RuntimeVariables, ServiceManagerVariables):
-    """The variables of a node with Docker, except the engine's version, URL and checksum of each publisher."""
+    """The variables of a node with Docker.
+
+    The variables that select an edition of the Docker engine are in `ContainerRuntimeVariables`.
+    """
 
     cri_dockerd_version: str
     cri_dockerd_url: str = dataclasses.field(metadata=SECRET)

@@ -16,7 +16,7 @@ from .shared import DownloadVariables, ServiceProxyVariables
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubeletVariables:
-    """The variables of the programs of Kubernetes, and of the kubelet."""
+    """The variables of the kubelet and of the other Kubernetes programs on a node."""
 
     version: str
     url: str = dataclasses.field(metadata=SECRET)

@@ -12,7 +12,7 @@ from ..specification.describe import SECRET
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BundleVariables:
-    """The variables of bundles, which are for networks without internet access."""
+    """The variables of offline bundles, with which nodes are prepared in networks without internet access."""
 
     bundle_dir: str
     bundle_public_key: str

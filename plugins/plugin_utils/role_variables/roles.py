@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The variables of each role, by the role's name."""
+"""Find the variables of a role, or of all roles."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ ROLES: t.Mapping[str, type[t.Any]] = types.MappingProxyType(
         "windows_settings": WindowsSettingsVariables,
     }
 )
-"""The dataclass of each role's variables."""
+"""The dataclass with the variables of each role, by role name."""
 
 
 @functools.cache
 def of_role(role: str) -> t.Mapping[str, Variable]:
-    """Return a role's variables by name.
+    """Return a mapping of variable names to the variables of a role.
 
     Args:
         role: name of a role of this collection.
@@ -63,7 +63,7 @@ def of_role(role: str) -> t.Mapping[str, Variable]:
 
 @functools.cache
 def by_name() -> t.Mapping[str, Variable]:
-    """Return the variables of all roles by name."""
+    """Return a mapping of variable names to the variables of all roles."""
     return types.MappingProxyType({name: one for role in ROLES for name, one in of_role(role).items()})
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ansible's argument specifications, derived from the fields of dataclasses (no I/O)."""
+"""Derive Ansible's argument specifications from the fields of dataclasses. This module does no I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TYPES: t.Mapping[t.Any, str] = {str: "str", int: "int", bool: "bool", float: "f
 
 
 def of_annotation(annotation: t.Any) -> Spec:
-    """Return the option's `type` and, if the annotation implies them, `elements`, `choices` and `options`.
+    """Return the specification of an option: `type` and, if the annotation implies them, `elements` and so on.
 
     Args:
         annotation: the annotation of a field. Ansible has no unions, so a union of several types is `raw`.
@@ -38,7 +38,7 @@ def of_annotation(annotation: t.Any) -> Spec:
 
 
 def of_dataclass(type_: type[t.Any]) -> dict[str, Spec]:
-    """Return the options for the fields of a dataclass, in the order of `properties`.
+    """Return the specifications of the options for the fields of a dataclass. Fields that many types share are last.
 
     Args:
         type_: the dataclass.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check values from YAML or Jinja against dataclasses, and convert them (no I/O).
+"""Check values from YAML or Jinja against dataclasses, and convert the values. This module does no I/O.
 
 The annotation of a field says which values it accepts: `str`, `int`, `float`, `bool`, `Literal[…]`, `tuple[X, …]` (a
 list), `Mapping[str, X]`, `X | None`, or another dataclass for a mapping with known keys. In a field's metadata,
@@ -23,7 +23,7 @@ _FALSE = frozenset({"no", "n", "off", "false", "f", "0"})
 
 
 def convert(value: t.Any, annotation: t.Any, where: str) -> t.Any:
-    """Convert a value from YAML or Jinja to the type of its annotation.
+    """Convert a value from YAML or Jinja to the type that the annotation of a field specifies.
 
     Args:
         value: the value.
@@ -58,7 +58,7 @@ def convert(value: t.Any, annotation: t.Any, where: str) -> t.Any:
 
 
 def to_dataclass(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str) -> object:
-    """Return a dataclass with the values of a mapping.
+    """Return an instance of a dataclass with the values of a mapping.
 
     Args:
         type_: the dataclass.
@@ -66,7 +66,7 @@ def to_dataclass(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str
         where: the variable or property that has the mapping, for messages.
 
     Returns:
-        The dataclass.
+        The instance.
 
     Raises:
         ResourceError: a key is unknown or missing, or a value is invalid.
@@ -147,7 +147,7 @@ def _mapping(value: t.Any, inner: t.Any, where: str) -> dict[str, t.Any]:
 
 
 def _other_kind(value: t.Any) -> t.Any:
-    """Describe a value that should be a mapping, for a message; a string may contain a secret and is not shown."""
+    """Return how a message shows a value that should be a mapping. A string is hidden: it may contain a secret."""
     return AsItIs(hidden(f"a {kind(value)}")) if isinstance(value, str) and value else short(value)
 
 
@@ -215,7 +215,7 @@ _SCALARS: t.Mapping[t.Any, t.Callable[[t.Any, str], t.Any]] = types.MappingProxy
 
 
 def short(value: t.Any) -> t.Any:
-    """Return a value for a message; a long string is cut, and lists and mappings are described as text."""
+    """Return how a message shows a value. A long string is cut, and a list or mapping is described instead."""
     if value is None or isinstance(value, (bool, int, float)):
         return value if abs(value or 0) < 10**40 else "a huge number"
     if isinstance(value, str):
@@ -224,5 +224,5 @@ def short(value: t.Any) -> t.Any:
 
 
 def short_text(text: str) -> str:
-    """Return a key, short and on one line, for a message that shows the path to a value."""
+    """Return a mapping's key, cut to 60 characters and with ? for unprintable ones, for use in a message."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:60])

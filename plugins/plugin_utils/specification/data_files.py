@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read YAML files from the folder `data` into dataclasses."""
+"""Read YAML files from this collection's folder `data` into dataclasses."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ T = t.TypeVar("T")
 
 
 def parse_data(type_: type[T], text: str, where: str) -> T:
-    """Return a dataclass with the content of a data file.
+    """Return an instance of a dataclass with the content of a data file.
 
     Args:
         type_: the dataclass.
-        text: YAML.
-        where: the file, for messages.
+        text: content of the file, in YAML.
+        where: name of the file, for messages.
 
     Raises:
         ResourceError: a key is unknown or missing, or a value is invalid.
@@ -29,13 +29,13 @@ def parse_data(type_: type[T], text: str, where: str) -> T:
 
 
 def load_data(type_: type[T], name: str) -> T:
-    """Return a dataclass with the content of a file in `data`.
+    """Return an instance of a dataclass with the content of a YAML file in this collection's folder `data`.
 
     Args:
         type_: the dataclass.
         name: path of the file in the folder.
 
     Raises:
-        ResourceError: as for `parse_data`.
+        ResourceError: a key is unknown or missing, or a value is invalid.
     """
     return parse_data(type_, (DATA / name).read_text(encoding="utf-8"), f"data/{name}")

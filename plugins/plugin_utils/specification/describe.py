@@ -11,7 +11,7 @@ import types
 import typing as t
 
 SECRET: t.Mapping[str, t.Any] = types.MappingProxyType({"secret": True})
-"""Metadata of a field whose values may be secret: messages do not contain them."""
+"""Metadata of a field whose values may be secret. Messages do not contain such values."""
 _SCALARS: t.Mapping[t.Any, tuple[str, str]] = types.MappingProxyType(
     {
         str: ("a string", "strings"),
@@ -25,14 +25,14 @@ _SCALARS: t.Mapping[t.Any, tuple[str, str]] = types.MappingProxyType(
 
 @functools.cache
 def properties(type_: type[t.Any]) -> t.Mapping[str, dataclasses.Field[t.Any]]:
-    """Return the fields of a dataclass by name; fields with the metadata `common` (shared by many types) are last."""
+    """Return the fields of a dataclass by name. Fields that many types share (with the metadata `common`) are last."""
     fields = sorted(dataclasses.fields(type_), key=lambda field: bool(field.metadata.get("common")))
     return {field.name: field for field in fields}
 
 
 @functools.cache
 def property_types(type_: type[t.Any]) -> t.Mapping[str, t.Any]:
-    """Return the resolved annotations of a dataclass."""
+    """Return the resolved type annotations of a dataclass's fields, by field name."""
     return t.get_type_hints(type_)
 
 
@@ -47,7 +47,7 @@ def is_secret(field: dataclasses.Field[t.Any]) -> bool:
 
 
 def members(annotation: t.Any) -> tuple[t.Any, ...]:
-    """Return the members of a union other than None; the annotation itself if it is not a union."""
+    """Return the members of a union except None, or only the annotation itself if it is not a union."""
     if t.get_origin(annotation) in (t.Union, types.UnionType):
         return tuple(member for member in t.get_args(annotation) if member is not types.NoneType)
     return (annotation,)
@@ -65,7 +65,7 @@ def nested(annotation: t.Any) -> type[t.Any] | None:
 
 
 def describe(annotation: t.Any, *, plural: bool = False) -> str:
-    """Return what an annotation accepts, as text for messages: `a list of whole numbers`.
+    """Return a description of the values that an annotation accepts, such as `a list of whole numbers`.
 
     Args:
         annotation: the annotation of a field.
@@ -90,7 +90,9 @@ def describe(annotation: t.Any, *, plural: bool = False) -> str:
 
 
 def one_of(value: t.Any, choices: t.Iterable[t.Any], what: str = "value") -> tuple[str, str]:
-    """Return what is expected, and a hint with the choice that the user may have meant.
+    """Return a text such as `expected one of a, b`, and a hint with the choice that the user may have meant.
+
+    The hint is an empty string if no choice is similar to the value.
 
     Args:
         value: the value that is not one of the choices.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Variables without a role's prefix that switch off checks."""
+"""The names of variables that turn off checks and belong to no role."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The variables that the fields of a dataclass describe, and the check of a variable's value (no I/O)."""
+"""Derive the variables that users set from the fields of a dataclass, and check the variables' values without I/O."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Variable:
             The converted value.
 
         Raises:
-            ResourceError: the value is invalid; a secret value is not part of the message.
+            ResourceError: the value is invalid. The message does not contain a secret value.
         """
         if value is None:
             return self._empty()
@@ -52,7 +52,7 @@ class Variable:
         """Return what is wrong with a value: at most one error for each item of a list or mapping.
 
         Args:
-            value: the templated value, as for `convert`.
+            value: the templated value. None means an empty value.
         """
         try:
             self.convert(value)
@@ -84,11 +84,11 @@ class Variable:
 
 
 def variables(type_: type[t.Any], prefix: str) -> t.Mapping[str, Variable]:
-    """Return a variable for each field of a dataclass, by the variable's name: PREFIX_FIELD.
+    """Return a mapping of names to variables, with one variable for each field of a dataclass.
 
     Args:
-        type_: the dataclass. The metadata of a field may be `secret`, a `hint` for messages, and `variable`, the name
-            of a variable that is not PREFIX_FIELD.
+        type_: the dataclass. The metadata of a field may contain `secret`, a `hint` for messages, and `variable`, the
+            name of the variable. The default name is PREFIX_FIELD.
         prefix: prefix of the variables' names, which is the role's name.
     """
     hashable = t.cast("t.Hashable", type_)  # mypy does not recognize a type as hashable
@@ -102,7 +102,7 @@ def variables(type_: type[t.Any], prefix: str) -> t.Mapping[str, Variable]:
 
 
 def _check_form(value: t.Any, annotation: t.Any, where: str) -> None:
-    """Reject values that `convert` accepts but that templates of roles, which read the original value, cannot use.
+    """Reject values that `convert` accepts but that roles' templates cannot use, because they read the original value.
 
     Raises:
         ResourceError: a choice is written in the wrong case, or a single mapping is given instead of a list.
@@ -121,7 +121,7 @@ def _check_form(value: t.Any, annotation: t.Any, where: str) -> None:
 
 
 def _item_errors(value: t.Any, annotation: t.Any, where: str) -> t.Iterator[ResourceError]:
-    """Yield the errors of the items of a list or mapping; nothing for any other value."""
+    """Yield an error for each invalid item of a list or mapping. Yield nothing for other values."""
     if t.get_origin(annotation) is tuple and isinstance(value, list):
         items = [(f"{where}[{index}]", item) for index, item in enumerate(value)]
     elif is_mapping(annotation) and isinstance(value, t.Mapping):

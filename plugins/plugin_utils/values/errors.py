@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The error for an invalid value, and its message."""
+"""Define the error that is raised for an invalid value, and format its message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def refusal(where: str, value: object, expected: str, hint: str = "") -> str:
 
     Args:
         where: the variable, option or property.
-        value: what the user gave; secret parts are not printed. None: nothing was given.
+        value: what the user gave, or None if nothing was given. Secret parts are not printed.
         expected: what is accepted, beginning with `expected`.
         hint: how to fix it, in complete sentences.
     """
@@ -24,7 +24,7 @@ def refusal(where: str, value: object, expected: str, hint: str = "") -> str:
 
 
 class ResourceError(ValueError):
-    """An error about an invalid value; it takes the same arguments as the function `refusal`."""
+    """An error about an invalid value. The function `refusal` describes its arguments."""
 
     def __init__(self, where: str, value: object, expected: str, hint: str = "") -> None:
         super().__init__(refusal(where, value, expected, hint))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""File names on the controller that are derived from host names (no I/O)."""
+"""Derive safe names of files on the controller from host names (no I/O)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Parse references to container images (no I/O).
 
-Grammar: github.com/distribution/reference (regexp.go, normalize.go).
+Source of the grammar: github.com/distribution/reference, regexp.go and normalize.go.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REFERENCE = re.compile(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageReference:
-    """A complete reference to a container image: registry, repository, and a tag or a digest or both."""
+    """A complete reference to a container image: a registry, a repository, and a tag, a digest or both."""
 
     host: str
     path: str
@@ -75,7 +75,7 @@ def is_whole(text: str) -> bool:
 
 
 def with_registry(name: str) -> str:
-    """Return an image's name with its registry; Docker's names omit Docker Hub (`docker.io/library/nginx` is `nginx`).
+    """Return an image's name with its registry. Docker omits its own registry: `nginx` is `docker.io/library/nginx`.
 
     Args:
         name: a repository, perhaps with a tag or digest.

@@ -8,7 +8,7 @@ import typing as t
 
 
 def merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Merge two mappings recursively.
+    """Return two mappings merged recursively.
 
     Args:
         under: the first mapping.

@@ -57,7 +57,7 @@ def shown(value: object) -> str:
 
 
 def kind(value: object) -> str:
-    """Return a description of a value without its content.
+    """Return the kind of a value, such as `string` or `mapping`.
 
     Args:
         value: any YAML value.
@@ -74,7 +74,7 @@ def kind(value: object) -> str:
 
 
 def text_without_secrets(text: str) -> str:
-    """Return text that is safe to print, without credentials, URL queries and other secrets."""
+    """Return the text without credentials, URL queries and other secrets, so that it is safe to print."""
     return printable(redact_value(text))
 
 

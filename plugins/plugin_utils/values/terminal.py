@@ -15,5 +15,5 @@ def show(line: str) -> None:
 
 
 def show_details(text: str, host: str) -> None:
-    """Print a line at -vvv."""
+    """Print a text about a host if Ansible runs with -vvv."""
     Display().vvv(printable(text), host=host)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Tables of plain text for the terminal."""
+"""Format tables as plain text for the terminal."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def text_table(
 
     Args:
         rows: the cells of each row, the same number in every row. A header is the first row.
-        width: maximum length of a line in characters; the last column is shortened to fit, though not below 60
-            characters. None: no limit.
-        widest: maximum width of each column except the last, in characters; longer cells are shortened. Empty: no
-            limits.
+        width: maximum length of a line in characters, or None for no limit. The last column is shortened to fit, but
+            not to fewer than 60 characters.
+        widest: maximum width of each column except the last, in characters. If empty, there are no limits. Longer
+            cells are shortened.
         right: indexes of the columns that are aligned to the right.
-        overflow: show cells that are wider than `widest` in full; the rest of their row moves to the right.
+        overflow: whether to show cells that are wider than `widest` in full. The rest of their row moves to the right.
     """
     if widest and not overflow:
         rows = [(*map(shorten, row, widest), row[-1]) for row in rows]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which versions the collection supports, and how other versions differ (data/supported_versions.json).
+"""Find out whether the collection supports a version, and how an unsupported version differs.
 
 Users may allow an unsupported version. The rules of the nearest known version then apply to it.
 """
@@ -28,7 +28,7 @@ class UnsupportedRelease(t.NamedTuple):
 
 
 def pair_problems(kubernetes: Version, containerd: Version) -> list[UnsupportedRelease]:
-    """Return the unsupported versions among those of Kubernetes and containerd, with the reasons."""
+    """Return those of the given versions of Kubernetes and containerd that are not supported, with the reasons."""
     problems = kubernetes_problems(kubernetes)
     line = containerd_line(containerd)
     nearest = nearest_containerd_line(containerd)
@@ -49,7 +49,7 @@ def pair_problems(kubernetes: Version, containerd: Version) -> list[UnsupportedR
 
 
 def docker_problems(kubernetes: Version, engine: Version, adapter: Version) -> list[UnsupportedRelease]:
-    """Return the unsupported versions among those of Kubernetes, Docker and cri-dockerd, with the reasons."""
+    """Return those of the versions of Kubernetes, Docker and cri-dockerd that are not supported, with the reasons."""
     table = supported()
     dockershim = {"oldest": "1.0", "newest": table["dockershim"]["newest"]}
     if within(kubernetes.minor_version, dockershim):
@@ -64,7 +64,7 @@ def docker_problems(kubernetes: Version, engine: Version, adapter: Version) -> l
 
 
 def kubernetes_problems(version: Version) -> list[UnsupportedRelease]:
-    """Return a list with the version of Kubernetes and the reason if it is not supported, otherwise an empty list."""
+    """Return a list with the reason why a version of Kubernetes is not supported, or an empty list if there is none."""
     if within(version.minor_version, supported()["kubernetes"]) and not version.suffix:
         return []
     return [UnsupportedRelease("kubernetes", _expected(), explanation(version), f"Kubernetes {nearest_minor(version)}")]
@@ -87,7 +87,7 @@ def explanation(version: Version) -> str:
 
 
 def older_rules(version: Version) -> list[t.Mapping[str, t.Any]]:
-    """Return the table's rules for a version of Kubernetes that is older than all supported versions.
+    """Return the known differences of a version of Kubernetes that is older than all supported versions.
 
     The result is an empty list for all other versions.
     """
@@ -95,7 +95,7 @@ def older_rules(version: Version) -> list[t.Mapping[str, t.Any]]:
 
 
 def reads_dropins(version: Version) -> bool:
-    """Return whether the kubelet of a version reads the files in the folder that `--config-dir` names."""
+    """Return whether a version of the kubelet reads the configuration files in the folder that `--config-dir` names."""
     return all(rule.get("dropins", True) for rule in older_rules(version))
 
 
@@ -105,7 +105,7 @@ def required_gates(version: Version) -> list[str]:
 
 
 def nearest_minor(version: Version) -> str:
-    """Return the known minor version whose rules apply to a version of Kubernetes."""
+    """Return the known minor version that is nearest to a version of Kubernetes. Its rules apply to that version."""
     span, older = supported()["kubernetes"], supported()["older_kubernetes"]["oldest"]
     if within(version.minor_version, span):
         return version.minor_version

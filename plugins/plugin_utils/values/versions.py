@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Versions of Kubernetes, containerd and Docker, and their compatibility (data/supported_versions.json)."""
+"""Parse and compare versions of Kubernetes, containerd and Docker, and check their compatibility."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Version(t.NamedTuple):
 
     @property
     def minor_version(self) -> str:
-        """Major and minor, such as `1.34`."""
+        """The major and minor version, such as `1.34`."""
         return f"{self.major}.{self.minor}"
 
     def __str__(self) -> str:
@@ -49,12 +49,12 @@ class Version(t.NamedTuple):
 
 @functools.cache
 def supported() -> t.Mapping[str, t.Any]:
-    """Return the table of known versions."""
+    """Return the table of known versions from `data/supported_versions.json`."""
     return t.cast("t.Mapping[str, t.Any]", json.loads((DATA / "supported_versions.json").read_text(encoding="utf-8")))
 
 
 def within(minor: str, span: t.Mapping[str, t.Any]) -> bool:
-    """Return whether a span contains a minor version such as `1.37`; a span without `newest` has no upper limit."""
+    """Return whether a span contains a minor version such as `1.37`. A span without `newest` has no upper limit."""
     return numbers(span["oldest"]) <= numbers(minor) and (
         "newest" not in span or numbers(minor) <= numbers(span["newest"])
     )
@@ -66,7 +66,7 @@ def numbers(minor: str) -> tuple[int, ...]:
 
 
 def containerd_line(version: Version) -> t.Mapping[str, t.Any] | None:
-    """Return the row of the table for a containerd version, or None if the table does not have this version."""
+    """Return the row for a containerd version in the table of known versions, or None if the version is unknown."""
     for line in supported()["containerd"]:
         if version.minor_version in line["minors"]:
             return t.cast("t.Mapping[str, t.Any]", line)
@@ -74,16 +74,16 @@ def containerd_line(version: Version) -> t.Mapping[str, t.Any] | None:
 
 
 def nearest_containerd_line(version: Version) -> t.Mapping[str, t.Any]:
-    """Return the row of the table for a containerd version, or the nearest row if the table lacks this version."""
+    """Return the row for a containerd version, or for the nearest known version, in the table of known versions."""
     lines = supported()["containerd"]
     older = [line for line in lines if numbers(line["minors"][0]) <= numbers(version.minor_version)]
     return t.cast("t.Mapping[str, t.Any]", older[-1] if older else lines[0])
 
 
 def skew_problem(kubelet: Version, server: Version) -> str | None:
-    """Return which kubelet versions Kubernetes' version skew policy allows, or None if it allows the given version.
+    """Return an error message if Kubernetes' version skew policy forbids the kubelet's version, or None if it does not.
 
-    The policy ignores patch releases.
+    The message says which versions the policy allows. The policy ignores patch releases.
 
     Args:
         kubelet: version of Kubernetes on the node.
@@ -98,7 +98,7 @@ def skew_problem(kubelet: Version, server: Version) -> str | None:
 
 
 def _older_minors(kubelet: str) -> int:
-    """Return by how many minor versions a kubelet may be older than the API server."""
+    """Return by how many minor versions a kubelet of the given minor version may be older than the API server."""
     return next(int(rule["older_minors"]) for rule in supported()["kubelet_skew"]["rules"] if within(kubelet, rule))
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""YAML for Kubernetes' programs, whose rules for reading YAML differ from PyYAML's rules for writing it."""
+"""Write YAML for the programs of Kubernetes, whose rules for reading YAML differ from PyYAML's rules for writing it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether a machine is an Azure virtual machine, and how many addresses it has for pods (data/azure_platform.yml)."""
+"""Find out whether a machine is an Azure virtual machine, and how many addresses it has for pods."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class AzurePlatform:
     chassis_asset_tag: str
     wire_server: PlatformService
     host_ports: tuple[int, ...]
-    """TCP ports of WireServer that a firewall rule on the machine blocks, except for the programs of exempt users."""
+    """TCP ports of WireServer that a firewall rule on the machine blocks for all users except some that need them."""
     metadata_service: PlatformService
     addresses_url: str
     block_priority: int
     allow_priority: int
     virtual_network_mtu: int
-    """MTU of Azure's virtual networks, which fragment longer packets, regardless of the network adapter's MTU."""
+    """MTU of Azure's virtual networks. They fragment longer packets even if the network adapter has a larger MTU."""
     boot_user: str
-    """The local user that configures the machine when it starts, and needs WireServer."""
+    """The local user that configures the machine when it starts. This user needs WireServer."""
 
 
 @functools.cache

@@ -2,11 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Find the policies that restrict which programs and scripts run on a node, before anything is changed.
 
-AppLocker: https://learn.microsoft.com/windows/security/application-security/application-control/
-app-control-for-business/applocker/configure-an-applocker-policy-for-enforce-rules (EnforcementMode below SrpV2: 1
-enforces, 0 audits). App Control for Business (WDAC): Win32_DeviceGuard,
+AppLocker: the registry value EnforcementMode below SrpV2 is 1 to enforce rules and 0 to audit. Source:
+https://learn.microsoft.com/windows/security/application-security/application-control/
+app-control-for-business/applocker/configure-an-applocker-policy-for-enforce-rules
+
+App Control for Business (WDAC): UsermodeCodeIntegrityPolicyEnforcementStatus of Win32_DeviceGuard is 2 if a policy is
+enforced and 1 if it is audited. Source:
 https://learn.microsoft.com/windows/security/hardware-security/enable-virtualization-based-protection-of-code-integrity
-(UsermodeCodeIntegrityPolicyEnforcementStatus: 2 enforces, 1 audits). Execution policies by group policy:
+
+Execution policies can be set by group policy. Source:
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_group_policy_settings
 """
 
@@ -58,7 +62,7 @@ _UNSIGNED = re.compile(r"is not digitally signed|running scripts is disabled on 
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls that read the policies; if a call fails, its policies are unknown."""
+    """Return the calls that read the policies. If a call fails, the policies that it reads are unknown."""
     values: list[Json] = [{"path": path, "name": name} for path, name in _VALUES]
     guard: dict[str, Json] = {
         "Namespace": "root/Microsoft/Windows/DeviceGuard",
@@ -73,11 +77,13 @@ def calls() -> tuple[Call, ...]:
 
 
 def judged(results: t.Mapping[str, CallResult], allowed: t.Collection[str], node: str) -> tuple[list[str], str]:
-    """Return the warnings about policies, and why the run must not change anything (empty if changes are allowed).
+    """Return the warnings about policies, and why the run must not change anything.
+
+    The second part is an empty string if the run may make changes.
 
     Args:
         results: results of `calls`, by id.
-        allowed: the policies of CHOICES that, as users have declared, allow the collection's programs.
+        allowed: the policies in CHOICES of which the user has declared that they allow the collection's programs.
         node: name of the node, for messages.
     """
     blocking = enforced(results, allowed)
@@ -86,11 +92,11 @@ def judged(results: t.Mapping[str, CallResult], allowed: t.Collection[str], node
 
 
 def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = ()) -> list[str]:
-    """Return one sentence about each policy that may block the collection's programs; it says what to allow.
+    """Return one sentence for each policy that may block the collection's programs. It says what the policy must allow.
 
     Args:
         results: results of `calls`, by id.
-        allowed: the policies of CHOICES that, as users have declared, allow these programs.
+        allowed: the policies in CHOICES of which the user has declared that they allow these programs.
     """
     policies = []
     rules = [name for name in _COLLECTIONS if _value(results, (f"{_APPLOCKER}\\{name}", "EnforcementMode")) == 1]
@@ -102,9 +108,10 @@ def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = (
 
 
 def notes(results: t.Mapping[str, CallResult]) -> list[str]:
-    """Return a list with a note if group policy sets an execution policy that blocks scripts, otherwise an empty list.
+    """Return a list with a note if group policy sets an execution policy that blocks scripts, or an empty list.
 
-    Of the collection's parts, only scripts for machines without a controller are affected, such as the launcher.
+    Such a policy affects only scripts that machines run without a controller, such as this collection's kubelet
+    launcher.
     """
     policy = str(_value(results, (_SCRIPTS, "ExecutionPolicy")) or "")
     if _value(results, (_SCRIPTS, "EnableScripts")) == 0:
@@ -115,7 +122,7 @@ def notes(results: t.Mapping[str, CallResult]) -> list[str]:
 
 
 def explained(text: str) -> str:
-    """Return the remedy if a code policy blocked the module itself, or an empty string if the cause is a different one.
+    """Return the remedy if a code policy blocked the Ansible module itself, or an empty string for any other cause.
 
     Args:
         text: the output that the node returned instead of a result.

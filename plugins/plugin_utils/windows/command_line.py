@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Command lines of Windows programs and services, and flags that other programs keep in environment files."""
+"""Build and split command lines of Windows programs, and read flags from environment files such as kubeadm's."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import typing as t
 
 
 def join(arguments: t.Iterable[str]) -> str:
-    """Return a command line that CommandLineToArgvW splits into the arguments; the first argument is the program."""
+    """Return a command line that CommandLineToArgvW splits into the arguments. The first argument is the program."""
     return " ".join(map(quote, arguments))
 
 
 def quote(argument: str) -> str:
-    """Return a quoted argument; for CommandLineToArgvW, backslashes are special only before a quotation mark."""
+    """Return an argument, quoted for CommandLineToArgvW if it needs quotation marks.
+
+    Only backslashes before a quotation mark are doubled, because they are special only there.
+    """
     if argument and not re.search(r'[\s"]', argument):
         return argument
     escaped = re.sub(r'(\\*)"', r'\1\1\\"', argument)
@@ -80,8 +83,8 @@ def _next_argument(text: str, position: int) -> tuple[str, int]:
 def flags_of(content: str, variable: str) -> list[str]:
     """Return the flags in a variable of an environment file, or an empty list if the file does not set the variable.
 
-    kubeadm writes `KUBELET_KUBEADM_ARGS="…"` with Go's %q, so the value may contain Go's escapes
-    (kubernetes/kubernetes, cmd/kubeadm/app/phases/kubelet/flags.go).
+    kubeadm writes `KUBELET_KUBEADM_ARGS="…"` with Go's %q, so the value may contain Go's escape sequences. Source:
+    kubernetes/kubernetes, cmd/kubeadm/app/phases/kubelet/flags.go.
     """
     for line in content.lstrip("\ufeff").splitlines():
         name, equals, value = line.strip().partition("=")
@@ -101,7 +104,7 @@ def _unquoted(value: str) -> str:
 
 
 def merge_flags(arguments: t.Sequence[str], added: t.Sequence[str]) -> list[str]:
-    """Return the arguments followed by the added flags; an added flag replaces earlier flags with the same name."""
+    """Return the arguments followed by the added flags. An added flag replaces earlier flags with the same name."""
     names = {_flag(token) for token in added if token.startswith("-")}
     kept: list[str] = []
     replaced = False

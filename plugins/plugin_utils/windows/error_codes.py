@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What Windows programs' error and exit codes mean, and what to do about them, from data files with `codes`."""
+"""Read data files that say what the error codes and exit codes of Windows programs mean, and how to fix the errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..specification.data_files import load_data
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ErrorCode:
-    """What a code means."""
+    """An error code or exit code, with its cause and how to fix it."""
 
     code: int
     name: str

@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The exit codes of msiexec.exe (data/windows_installer_codes.yml)."""
+"""Explain the exit codes of msiexec.exe. Their meanings are in data/windows_installer_codes.yml."""
 
 from __future__ import annotations
 
 from . import error_codes
 
 REBOOT = (1641, 3010)
-"""Exit codes of an installation that succeeded and that a reboot completes (ERROR_SUCCESS_REBOOT_INITIATED,
-ERROR_SUCCESS_REBOOT_REQUIRED)."""
+"""Exit codes of an installation that succeeded but needs a reboot: ERROR_SUCCESS_REBOOT_INITIATED and
+ERROR_SUCCESS_REBOOT_REQUIRED."""
 SUCCESS = (0, *REBOOT)
 BUSY = 1618
 """Exit code if another installation is running (ERROR_INSTALL_ALREADY_RUNNING). Windows allows only one at a time."""

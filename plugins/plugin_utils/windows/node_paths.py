@@ -3,31 +3,31 @@
 r"""Paths and named pipes on a node that several packages use.
 
 kubeadm and the kubelet use Linux paths on the system drive: `/etc/kubernetes` is `C:\etc\kubernetes`.
-Sources: kubernetes/kubernetes cmd/kubeadm/app/constants; kubernetes.io: Installing kubeadm ("Path to Windows named
-pipe").
+Sources: kubernetes/kubernetes, cmd/kubeadm/app/constants; kubernetes.io, "Installing kubeadm", "Path to Windows named
+pipe".
 """
 
 from __future__ import annotations
 
 POWERSHELL = "C:\\Windows\\System32\\WindowsPowerShell\\v1.0\\powershell.exe"
-"""Windows PowerShell 5.1."""
+"""Path of Windows PowerShell 5.1."""
 
 # The collection's own paths.
 PROGRAM_DATA = "C:\\ProgramData\\winkube"
-"""Folder of the collection's state: batches, the artifact cache, records of earlier runs."""
+"""Folder of the collection's state on a node, such as the artifact cache and records of earlier runs."""
 TRUSTED_FOLDER = "C:\\Windows\\winkube"
-"""Folder of files that later calls use. Only administrators can create or change files in this folder. In ProgramData,
-all users may create folders, and so could replace a file after it was verified."""
+"""Folder of verified files that are used later. Only administrators can create or change files in this folder. In
+ProgramData, all users may create folders, and so could replace a file after it was verified."""
 CACHED_VERSIONS = f"{TRUSTED_FOLDER}\\cached-versions"
-"""Folder of the script that installs cached versions on a machine started from an image, and of its files."""
+"""Folder of a script and its files. The script installs cached versions on a machine that starts from an image."""
 CACHED_VERSIONS_INDEX = f"{CACHED_VERSIONS}\\index.json"
-"""File that lists the versions of each component."""
+"""File that lists the cached versions of each component, such as containerd."""
 JOIN_CONFIGURATION = f"{PROGRAM_DATA}\\join.yaml"
-"""kubeadm's configuration with the token; the batch that runs kubeadm always removes this file."""
+"""kubeadm's configuration with the bootstrap token. The batch that runs kubeadm always removes this file."""
 JOIN_RECORD = f"{PROGRAM_DATA}\\join-commands.txt"
-"""File with the number of the user's post-join programs that have ended. It exists only while more have to run."""
+"""File that counts how many of the user's post-join programs have ended. It exists only while more have to run."""
 NETWORK_RECORD = f"{PROGRAM_DATA}\\cni.json"
-"""The node's record of its network. If it differs from the new record, the previous network must be removed."""
+"""File that records which pod network the node has. If another network is configured, this one must be removed."""
 
 # Paths of kubeadm, the kubelet and CNI plugins.
 KUBERNETES = "C:\\etc\\kubernetes"
@@ -37,15 +37,15 @@ BOOTSTRAP_KUBELET_CONF = f"{KUBERNETES}\\bootstrap-kubelet.conf"
 """The kubelet's kubeconfig with the bootstrap token, until the kubelet has a certificate."""
 KUBELET_DROPINS = f"{KUBERNETES}\\kubelet.conf.d"
 KUBELET_DROPIN = f"{KUBELET_DROPINS}\\50-windows.conf"
-"""The part of the kubelet's configuration that the role kubernetes_node writes."""
+"""Drop-in file with the part of the kubelet's configuration that the role kubernetes_node writes."""
 KUBELET = "C:\\var\\lib\\kubelet"
 KUBELET_CONFIG = f"{KUBELET}\\config.yaml"
 KUBELET_PKI = f"{KUBELET}\\pki"
 LAUNCHER_SCRIPT = "kubelet-launcher.ps1"
-"""Name of the launcher, a script next to kubelet.exe that runs the kubelet of a machine that joins on its own."""
+"""Name of a script next to kubelet.exe that runs the kubelet on a machine that joins without a controller."""
 LAUNCHER_RECORD = f"{KUBELET}\\winkube-join-commands.txt"
-"""File with the number of the user's post-join programs that have ended on a machine that joined on its own. The
-file exists only while more have to run. `kubeadm reset` empties its folder."""
+"""File that counts how many of the user's post-join programs have ended on a machine that joined without a controller.
+The file exists only while more have to run. `kubeadm reset` empties its folder."""
 CNI_STATE = "C:\\var\\lib\\cni"
 HOST_LOCAL_ADDRESSES = f"{CNI_STATE}\\networks"
 """Folder in which the CNI plugin host-local records the addresses of pods, in one subfolder for each network."""
@@ -54,7 +54,7 @@ HOST_LOCAL_ADDRESSES = f"{CNI_STATE}\\networks"
 CONTAINERD_DATA = "C:\\ProgramData\\containerd"
 DOCKER_DATA = "C:\\ProgramData\\docker"
 CONTAINERD_REGISTRIES = "C:\\Program Files\\containerd\\certs.d"
-"""Default folder of containerd's registry settings, with a subfolder for each registry."""
+"""Default folder of containerd's settings for container registries, with a subfolder for each registry."""
 CONTAINERD_PIPE = "npipe:////./pipe/containerd-containerd"
 CRI_DOCKERD_PIPE = "npipe:////./pipe/cri-dockerd"
 DOCKER_PIPE = "npipe:////./pipe/docker_engine"

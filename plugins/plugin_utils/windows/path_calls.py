@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calls on files and folders."""
+"""Build the calls that change files and folders on a node."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def discard(path: str, call_id: str, needs: tuple[str, ...] = ()) -> Call:
 
 
 def make_directory(path: str, call_id: str = "make") -> Call:
-    """Return the call that creates a folder and its missing parents; an existing folder is not changed."""
+    """Return the call that creates a folder and its missing parents. An existing folder is not changed."""
     parameters: dict[str, Json] = {"ItemType": "Directory", "Path": path, "Force": True}
     return action(call_id, "New-Item", parameters)
 
@@ -35,7 +35,7 @@ def move_path(path: str, destination: str, call_id: str) -> Call:
 
 
 def set_acl(path: str, sddl: str, call_id: str = "acl") -> Call:
-    """Return the call that sets the owner and the access list of a file or folder as the SDDL describes them."""
+    """Return the call that sets the owner and the access list of a file or folder from an SDDL string."""
     return action(call_id, "@set-acl", {"path": path, "sddl": sddl})
 
 
@@ -48,8 +48,8 @@ def make_closed(
         path: path of the folder.
         sddl: owner and access list.
         call_id: id of the call.
-        existing: what happens to an existing folder. `set`: it gets this owner and access list. `empty`: the call fails
-            unless the folder is empty. `leave`: the folder stays unchanged.
+        existing: what happens to an existing folder. With `set`, it gets this owner and access list. With `empty`, the
+            call fails unless the folder is empty. With `leave`, the folder stays unchanged.
     """
     parameters: dict[str, Json] = {"path": path, "sddl": sddl}
     if existing != "set":
@@ -58,6 +58,6 @@ def make_closed(
 
 
 def ancestors(path: str) -> list[str]:
-    """Return the parent folders of a Windows path, the outermost first, without the drive."""
+    """Return the parent folders of a Windows path, the outermost first, without the drive's root folder."""
     drive, *names = [part for part in path.replace("/", "\\").split("\\") if part]
     return [f"{drive}\\" + "\\".join(names[:count]) for count in range(1, len(names))]

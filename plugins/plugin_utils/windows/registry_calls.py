@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Registry keys, values, and the calls that write them."""
+"""Normalize registry keys and values, and build the calls that write them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HIVES = {
 
 
 def normal_key(key: str) -> str:
-    r"""Return a key in the form of PowerShell's drives: `HKLM:\SOFTWARE\…`.
+    r"""Return a registry key in the form that PowerShell expects, such as `HKLM:\SOFTWARE\Example`.
 
     Raises:
         ResourceError: the key is not below HKLM or HKCU, or has a character that PowerShell's provider cannot address.
@@ -36,10 +36,10 @@ def normal_key(key: str) -> str:
 
 
 def normal_value(kind: str, value: t.Any) -> Json:
-    """Return a value converted to its kind.
+    """Return a value converted to the registry type `kind`.
 
     Raises:
-        ResourceError: the kind cannot store the value.
+        ResourceError: the type cannot store the value.
     """
     if kind in ("DWord", "QWord"):
         return _number(kind, value)
@@ -86,7 +86,7 @@ def _text(value: t.Any) -> str:
 
 
 def seen_value(entry: t.Mapping[str, t.Any] | None) -> Json:
-    """Return the value that `@read-registry` found, in the form of `normal_value`, or None if it found none."""
+    """Return the value that `@read-registry` found, converted to its registry type, or None if it found none."""
     if not entry or entry.get("value") is None:
         return None
     try:
@@ -96,7 +96,7 @@ def seen_value(entry: t.Mapping[str, t.Any] | None) -> Json:
 
 
 def make_key(key: str) -> tuple[Call, ...]:
-    """Return the calls that create a key if it does not exist.
+    """Return the calls that create a registry key if it does not exist.
 
     `New-Item -Force` empties an existing key, and another resource of the same batch may have created the key
     in the meantime, so the calls check again on the node.
@@ -113,7 +113,7 @@ def make_key(key: str) -> tuple[Call, ...]:
 
 
 def set_value(call_id: str, key: str, name: str, kind: str, value: Json) -> Call:
-    """Return the call that writes a value with its kind."""
+    """Return the call that writes a registry value with the registry type `kind`."""
     bits = {"DWord": 32, "QWord": 64}.get(kind)
     if bits and isinstance(value, int) and value >= 1 << (bits - 1):
         value -= 1 << bits  # .NET reads and writes registry numbers as signed
@@ -125,7 +125,7 @@ def set_value(call_id: str, key: str, name: str, kind: str, value: Json) -> Call
 
 
 def remove_value(call_id: str, key: str, name: str) -> Call:
-    """Return the call that removes a value; the name is escaped, because the cmdlet reads it as a wildcard pattern."""
+    """Return the call that removes a registry value. Its name is escaped, because the cmdlet accepts wildcards."""
     return action(
         call_id,
         "Remove-ItemProperty",

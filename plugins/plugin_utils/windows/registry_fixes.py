@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Resources for registry values that enable fixes in Windows (data/windows-registry-fixes.json)."""
+"""Build the resources for registry values that enable fixes in Windows, from data/windows-registry-fixes.json."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _KINDS = {"dword": "DWord"}
 
 @functools.cache
 def fixes() -> tuple[t.Mapping[str, t.Any], ...]:
-    """Return the registry values, each with `os`, `path`, `name`, `value`, `type` and, if it is known, `why`."""
+    """Return the registry values that enable fixes, with `os`, `path`, `name`, `value`, `type` and perhaps `why`."""
     data = json.loads((DATA / "windows-registry-fixes.json").read_text(encoding="utf-8"))
     return tuple(data["entries"])
 
 
 def resources(supported: t.Container[str]) -> list[dict[str, t.Any]]:
-    """Return the Registry resources for versions of Windows.
+    """Return the resources of type Registry for the given versions of Windows.
 
     Args:
-        supported: versions of Windows (`2019`, `2022`, `2025`); values for other versions are left out.
+        supported: versions of Windows, such as `2022`. Registry values for other versions are left out.
     """
     merged: dict[tuple[str, str, t.Any], dict[str, t.Any]] = {}
     for entry in fixes():

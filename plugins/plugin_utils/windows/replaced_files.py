@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Remove files that were replaced while they were running: Windows lets such files be renamed, but not deleted.
+"""Remove old program files that were replaced while they were running. Windows lets such files be renamed, not deleted.
 
-`@move-path` names replaced files `NAME.yyyyMMddHHmmss-GUID.old` (docs/wire.md). Examples are containerd's shims, which
-run for as long as their pods run.
+`@move-path` names replaced files `NAME.yyyyMMddHHmmss-GUID.old` (see docs/wire.md). Examples are containerd's shims,
+which run for as long as their pods run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..wire.scopes import Scope
 from .path_calls import discard
 
 _MOVED = Scope("aside-")
-"""Scope of the calls that list and delete old files, which were renamed because they were in use."""
+"""Prefix of the ids of the calls that list and delete old files, which were renamed because they were in use."""
 _MOVED_NAME = re.compile(r"(.+)\.([0-9]{14})-[0-9a-f]{32}\.old", re.IGNORECASE)
 
 
@@ -44,7 +44,7 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
     """Return the replaced files that no process can still be running.
 
     Args:
-        targets: Windows paths, as for `list_calls`.
+        targets: Windows paths that `@move-path` replaces.
         seen: the results of `list_calls`.
     """
     began: dict[str, list[str]] = {}
@@ -64,7 +64,7 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
 
 
 def removals(paths: t.Iterable[str]) -> tuple[Call, ...]:
-    """Return the calls that delete replaced files; files that are still open are kept."""
+    """Return the calls that delete replaced files. Files that are still open are kept."""
     return tuple(discard(path, _MOVED.id(str(index))) for index, path in enumerate(paths))
 
 
@@ -75,7 +75,7 @@ def _stem(target: str) -> str:
 
 
 def _stamp(time: t.Any) -> str:
-    """Return a time in the wire format (ISO 8601 in UTC) in the form that replaced files have in their names."""
+    """Return the digits of an ISO 8601 time in UTC as `yyyyMMddHHmmss`, the form in the names of replaced files."""
     return re.sub(r"[^0-9]", "", str(time or ""))[:14]
 
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 
 ADMINISTRATORS_ONLY = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
-"""The access list of a folder: full access only for Administrators, and for SYSTEM, which runs the services."""
+"""An access list for a folder that gives full access only to Administrators and to SYSTEM, which runs the services."""
 ADMINISTRATORS_ONLY_FILE = "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)"
-"""The access list of a file: full access only for Administrators and SYSTEM."""
+"""An access list for a file that gives full access only to Administrators and SYSTEM."""
 READABLE = f"{ADMINISTRATORS_ONLY}(A;OICI;0x1200a9;;;BU)"
-r"""The access list of a folder whose content all users may read and run, such as C:\k on Azure's nodes
-(Azure/aks-engine#4633)."""
+r"""An access list for a folder whose content all users may read and run, such as C:\k on Azure's nodes.
+Source: Azure/aks-engine#4633."""
 SHARED = f"{ADMINISTRATORS_ONLY}(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)"
-r"""The access list that new folders inherit from C:\ on Windows Server (moby/buildkit#4731): all users may read, and
-create their own files. With Administrators as the owner, other users cannot rename or delete the content."""
+r"""The access list that new folders inherit from C:\ on Windows Server: all users may read, and may create files.
+Administrators own the folder, so other users cannot rename or delete its content. Source: moby/buildkit#4731."""
 
 # Rights and trustees of files, which SDDL can also write as numbers and SIDs.
 _RIGHTS = {"FA": 0x1F01FF, "FR": 0x120089, "FW": 0x120116, "FX": 0x1200A0}
@@ -40,8 +40,8 @@ _TRUSTEES = {
     "OW": "S-1-3-4",
 }
 _TRUSTED = frozenset({"S-1-5-18", "S-1-5-32-544", "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"})
-"""SYSTEM, Administrators, TrustedInstaller. On Windows Server, the group Administrators owns what its members
-create."""
+"""The SIDs of SYSTEM, Administrators and TrustedInstaller. On Windows Server, the group Administrators owns what its
+members create."""
 _BUILT_IN_ADMINISTRATOR = re.compile(r"S-1-5-21-[0-9-]+-500|LA")
 _OWNER = re.compile(r"O:([A-Z]{2}|S-1-[0-9-]+)")
 WRITE = 0x2 | 0x4 | 0x40000 | 0x80000 | _GENERIC["GA"] | _GENERIC["GW"]
@@ -52,7 +52,8 @@ list or owner."""
 _DACL = re.compile(r"D:([A-Z_]*)((?:\([^()]*\))*)")
 
 Acl = tuple[bool, frozenset[tuple[str, frozenset[str], str, str]]]
-"""Whether an access list is protected from inheritance, and its explicit entries: kind, flags, rights and trustee."""
+"""A parsed access list: whether it is protected from inheritance, and the kind, flags, rights and trustee of each
+explicit entry."""
 
 
 def parse(sddl: str) -> Acl | None:
@@ -102,7 +103,7 @@ def others(sddl: str, rights: int) -> tuple[str, ...]:
 
 
 def _mask(text: str) -> int:
-    """Return rights as a number; unknown rights are treated as all rights."""
+    """Return the rights in an SDDL string as a bit mask. Unknown rights are treated as all rights."""
     rights = _rights(text)
     return int(rights, 16) if rights.startswith("0x") else 0xFFFFFFFF
 

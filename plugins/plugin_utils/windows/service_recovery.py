@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Failure actions of services: the binary form in the registry, and the arguments of sc.exe.
+"""Read the failure actions of services from the registry, and build the arguments with which sc.exe sets them.
 
-Source: SERVICE_FAILURE_ACTIONSW (Win32 reference). The registry stores this structure with
-32-bit fields: the reset period (seconds), two meaningless pointers, the number of actions and their offset; then the
-type and the delay (ms) of each action.
+The registry stores the structure SERVICE_FAILURE_ACTIONSW with 32-bit fields: the reset period in seconds, two
+meaningless pointers, the number of actions and their offset, and then the type and the delay in milliseconds of each
+action. Source: the Win32 reference.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class FailureAction:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Recovery:
-    """The failure actions of a service: one for each failure in order; the last one repeats."""
+    """The failure actions of a service: one for each failure, in order. The last action repeats."""
 
     reset_seconds: int = dataclasses.field(
         default=86400, metadata={"help": "After this time without a failure, the number of failures is reset to zero."}
@@ -62,17 +62,17 @@ class Recovery:
 
     @property
     def text(self) -> str:
-        """Text such as `restart after 5 s, none; reset after 86400 s`."""
+        """The failure actions as a string such as `restart after 5 s, none; reset after 86400 s`."""
         return actions_text(self.reset_seconds, [(each.action, each.milliseconds) for each in self.actions])
 
     @property
     def sc_actions(self) -> str:
-        """The value of sc.exe's `actions=`, in which `none` is an empty string between the slashes."""
+        """The value for sc.exe's option `actions=`, in which an empty string between slashes means no action."""
         return "/".join(f"{'' if each.action == 'none' else each.action}/{each.milliseconds}" for each in self.actions)
 
 
 def actions_text(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
-    """Return failure actions as text, for messages and comparison."""
+    """Return failure actions as a string such as `restart after 5 s, none; reset after 86400 s`."""
     listed = [f"{action} after {delay / 1000:g} s" if action != "none" else "none" for action, delay in actions]
     if not listed:
         return "nothing"
@@ -80,7 +80,7 @@ def actions_text(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
 
 
 def parse(value: t.Sequence[int] | None) -> str:
-    """Return the failure actions in a registry value's bytes as text; `nothing` if there are no actions."""
+    """Return the failure actions in the bytes of a registry value as a string, or `nothing` if there are none."""
     data = bytes(value or ())
     if len(data) < _HEAD.size:
         return "nothing"

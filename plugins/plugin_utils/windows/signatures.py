@@ -18,7 +18,7 @@ SIGNATURE = (
     "SignerCertificate.Issuer",
     "SignerCertificate.Thumbprint",
 )
-"""The properties of a signature that are read."""
+"""The properties that are read from a file's signature."""
 _SIGNED = (".exe", ".dll", ".sys", ".ps1", ".psm1")
 """Extensions of programs, libraries, drivers and PowerShell scripts, whose signatures are checked."""
 
@@ -48,7 +48,7 @@ def check_signers(signers: t.Sequence[str], where: str = "allowed_signers") -> N
 
 
 def signer(signers: t.Sequence[str]) -> tuple[str, list[Json]]:
-    """Return which property of a signature is compared, and the values that are accepted."""
+    """Return which property of a signature must match, and the values that are accepted."""
     by = "Thumbprint" if is_thumbprint(signers[0]) else "Subject"
     return f"SignerCertificate.{by}", list(signers)
 
@@ -78,7 +78,7 @@ def call(call_id: str, path: str, signers: t.Sequence[str]) -> Call:
 
 
 def signed_by(result: CallResult) -> str:
-    """Return the signer of a file as text for messages."""
+    """Return a description of a file's signature and signer, for messages."""
     signature = result.first or {}
     subject = signature.get("SignerCertificate.Subject")
     thumbprint = signature.get("SignerCertificate.Thumbprint")

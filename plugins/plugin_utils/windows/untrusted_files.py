@@ -3,9 +3,9 @@
 r"""Find files and folders that other users may have created, and move them aside.
 
 Any user of a server may create folders in C:\ and C:\ProgramData, and then owns them. An owner can always change the
-access list (learn.microsoft.com: Owner of a New Object), so a later access list does not make such content trustworthy.
-The content is moved and not deleted, because it may be evidence, and because a junction could redirect Remove-Item
--Recurse in a folder that another user controls.
+access list, so a later access list does not make such content trustworthy. Source: learn.microsoft.com, "Owner of a New
+Object". The content is moved and not deleted, because it may be evidence, and because a junction could redirect
+Remove-Item -Recurse in a folder that another user controls.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from . import sddl as descriptors
 from .path_calls import make_closed, move_path
 
 Which = t.Literal["nothing", "foreign", "writable"]
-"""What to move aside: nothing, content that other users own, or also content to which other users can write."""
+"""What to move aside: nothing, content that other users own (`foreign`), or also content to which they can write."""
 
 STRICTNESS: tuple[Which, ...] = ("nothing", "foreign", "writable")
 
 MOVED_PREFIX = ".untrusted-"
-"""Prefix of the target folder's name."""
+"""Prefix of the name of the folder to which untrusted content is moved."""
 _FOLDER, _MOVES = "aside", Scope("aside-")
-"""The id of the call that makes the target folder, and the scope of the calls that move items into it."""
+"""The id of the call that creates the quarantine folder, and the id prefix of the calls that move items into it."""
 _DEPTH = 5
-"""Number of levels to check below the direct children. Files of the artifact cache are at the third or fourth level."""
+"""Number of levels that are checked below a folder's direct children. Cached files are at the third or fourth level."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,15 +39,15 @@ class UntrustedItem:
 
     path: str
     who: tuple[str, ...]
-    """SIDs of the users other than administrators who own the item or can write to it; or `unknown`."""
+    """SIDs of the users other than administrators who own the item or can write to it, or only the entry `unknown`."""
 
 
 def list_calls(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
-    """Return the calls that list a folder with owners and access lists.
+    """Return the calls that list a folder's content with its owners and access lists.
 
     Args:
         folder: Windows path.
-        shallow: list only direct children.
+        shallow: whether to list only direct children.
     """
     parameters: dict[str, Json] = {"LiteralPath": folder, "Force": True, "ErrorAction": "SilentlyContinue"}
     if not shallow:
@@ -68,7 +68,7 @@ def list_calls(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
 
 
 def find(folder: str, which: Which, seen: Results) -> list[UntrustedItem]:
-    """Return the outermost files and folders that other users own or, with `writable`, to which they can write.
+    """Return the outermost files and folders that non-administrators own or, with `writable`, can write to.
 
     Content that cannot be checked is included, because administrators can check all of their own files.
 
@@ -118,13 +118,13 @@ def _is_moved(folder: str, path: str) -> bool:
 
 
 def quarantine_folder(folder: str, seen: Results) -> str:
-    """Return the target folder, which has a new name each time, so that no other user can have created it."""
+    """Return the path of the quarantine folder. It is new each time, so that no other user can have created it."""
     now = seen.get("now")
     return f"{folder}\\{MOVED_PREFIX}{re.sub('[^0-9]', '', str(now.first if now else ''))}"
 
 
 def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str) -> t.Iterator[Call]:
-    """Yield the calls that move items to the quarantine folder; access to their folder must already be restricted.
+    """Yield the calls that move items to the quarantine folder. Access to `folder` must already be restricted.
 
     Args:
         folder: the folder of the items.
@@ -138,7 +138,7 @@ def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str)
 
 
 def is_move(call_id: str) -> bool:
-    """Return whether a call is one of the calls of `moves`."""
+    """Return whether a call creates the quarantine folder or moves an item into it."""
     return call_id == _FOLDER or call_id in _MOVES
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The node's name, its Windows version, and whether a reboot is pending; remote/session.py reads them."""
+"""Read a node's name and Windows version, and whether a reboot is pending. The calls run in remote/session.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import registry_keys, windows_versions
 
 CALL_ID = "node.windows"
 SUPPORTED_IDS = ("node.supported-build", "node.supported-type")
-"""Ids of `support_calls`. Calls that need them run only if Windows is supported."""
+"""Ids of the calls that fail if the node's Windows is not supported. Calls that need them run only if it is."""
 _SERVERS: tuple[Json, ...] = ("Server", "Server Core")
 
 _CURRENT_VERSION = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
@@ -37,22 +37,22 @@ class WindowsInfo:
     """Facts about the node that every observation returns."""
 
     build: int
-    """CurrentBuild, such as 20348."""
+    """The registry value CurrentBuild, such as 20348."""
     ubr: int
     """Update build revision, such as 2700."""
     product: str
-    """ProductName, such as Windows Server 2022 Datacenter."""
+    """The registry value ProductName, such as Windows Server 2022 Datacenter."""
     installation: str
-    """InstallationType: Server, Server Core, Client …"""
+    """The registry value InstallationType, such as Server, Server Core or Client."""
     computer_name: str
     """Computer name after the next boot."""
     active_computer_name: str
     pending_reboot: tuple[str, ...]
-    """Reasons for a pending reboot: servicing, update, file_rename, computer_name."""
+    """Reasons why a reboot is pending: servicing, update, file_rename or computer_name."""
 
     @property
     def version(self) -> str | None:
-        """2019, 2022 or 2025, or None for other Windows, even with the same build (Windows 11 24H2 has 26100)."""
+        """The supported version of Windows Server, such as 2025, or None. Client versions may have the same build."""
         return windows_versions.SUPPORTED.get(self.build) if self.installation.lower().startswith("server") else None
 
     @property
@@ -67,7 +67,7 @@ class WindowsInfo:
 
     @property
     def unlisted(self) -> str:
-        """A warning if the collection supports the node's Windows, but Kubernetes' documentation does not list it."""
+        """A warning if the node's Windows is supported but not listed by Kubernetes, or an empty string."""
         listed = [version.name for version in windows_versions.VERSIONS if version.listed_by_kubernetes]
         if self.version is None or self.version in listed:
             return ""
@@ -75,7 +75,7 @@ class WindowsInfo:
 
     @property
     def nearest_version(self) -> str:
-        """The known version whose rules apply to the node: the newest that is not newer than the node's Windows."""
+        """The known version whose rules apply to the node: the newest one that is not newer than the node's Windows."""
         return windows_versions.nearest(self.build).name
 
 
@@ -102,7 +102,7 @@ def support_calls() -> tuple[Call, ...]:
 
 
 def read(result: CallResult) -> WindowsInfo:
-    """Read the result of `call`.
+    """Return the facts about Windows from the result of the call that reads them.
 
     Raises:
         ValueError: the result does not contain the Windows version.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Versions of Windows Server and their builds (data/windows_versions.json)."""
+"""List the known versions of Windows Server and their builds, from data/windows_versions.json."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WindowsVersion:
     name: str
     """The name in variables and options, such as 2022."""
     build: int
-    """CurrentBuild, such as 20348."""
+    """The build number, such as 20348 (registry value CurrentBuild)."""
     supported: bool
     """Whether the collection supports nodes that run this version."""
     listed_by_kubernetes: bool
@@ -31,7 +31,7 @@ VERSIONS: t.Sequence[WindowsVersion] = tuple(WindowsVersion(**row) for row in _T
 """All known versions, the oldest build first."""
 
 NAMES: t.Sequence[str] = tuple(version.name for version in VERSIONS)
-"""Names of all known versions; images and patches can be chosen for each of them."""
+"""Names of all known versions. Images and patches can be chosen for each of them."""
 
 SUPPORTED: t.Mapping[int, str] = {version.build: version.name for version in VERSIONS if version.supported}
 """Names of the supported versions, by build."""
@@ -42,7 +42,7 @@ _OLDEST_WITH_OLDER_IMAGES: int = _TABLE["runs_older_images"]["oldest_build"]
 
 
 def build_of(name: str) -> int:
-    """Return the build of a version.
+    """Return the build number of a version of Windows Server.
 
     Args:
         name: one of NAMES.
@@ -51,13 +51,13 @@ def build_of(name: str) -> int:
 
 
 def nearest(build: int) -> WindowsVersion:
-    """Return the newest known version that is not newer than a build; the oldest known version if all are newer."""
+    """Return the newest known version that is not newer than a build, or the oldest one if all are newer."""
     older = [version for version in VERSIONS if version.build <= build]
     return older[-1] if older else VERSIONS[0]
 
 
 def runs_image(host: int, image: int) -> bool:
-    """Return whether nodes of one build of Windows can run container images of a build with process isolation.
+    """Return whether nodes with one build of Windows can run process-isolated containers of images with another build.
 
     Args:
         host: the node's build.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the output of verbs and cmdlets against docs/wire.md (no I/O)."""
+"""Check whether the output objects of a node's calls have the form that docs/wire.md specifies (no I/O)."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _VERBS: t.Mapping[str, t.Mapping[str, _Check]] = {
     "@port-pools": {"reserved": _WHOLE, "ranges": typed_values.items},
     "@move-path": {"path": _TEXT, "destination": _TEXT},
 }
-"""For each verb whose output objects are checked, the checks of their properties. Null is treated as a missing
-property, which passes."""
+"""The checks of the properties of output objects, by the command that returns the objects. A property that is null or
+missing passes its check."""
 _FOR_EACH = {"@read-file": "paths", "@read-registry": "values", "@copy-file": "files"}
-"""For each verb that returns one object for each item of a parameter, in the order of the items, that parameter."""
+"""Verbs that return one object for each item of a parameter, in the order of the items, with that parameter's name."""
 _READ_LIMIT = 65536
 
 
 def checked_output(call: Call, result: CallResult, where: str) -> tuple[t.Any, ...]:
-    """Return the output objects of a call; missing properties are added as None.
+    """Return the checked output objects of a call. Missing properties are added as None.
 
     The objects of a call that failed or was skipped, and of a cmdlet without `select`, are returned unchecked.
 
@@ -56,7 +56,7 @@ def checked_output(call: Call, result: CallResult, where: str) -> tuple[t.Any, .
         where: name of the output in error messages.
 
     Raises:
-        BadAnswer: an object has an unexpected shape, content is longer than the call allows, or the number of objects
+        BadAnswer: an object has an unexpected form, content is longer than the call allows, or the number of objects
             differs from the number of items in the call.
     """
     output = result.output
@@ -90,7 +90,7 @@ def _object(item: object, shape: t.Mapping[str, _Check], names: t.Iterable[str],
 
 
 def _check_contents(call: Call, output: t.Iterable[t.Mapping[str, t.Any]], where: str) -> None:
-    """Reject content that is longer than the call allows; base64 has four characters for three bytes (RFC 4648)."""
+    """Reject file content that is longer than the call allows. In base64, three bytes become four characters."""
     limit = t.cast("int", call.parameters.get("limit", _READ_LIMIT))
     longest = -(-limit // 3) * 4 if call.parameters.get("encoding") == "base64" else limit
     for item in output:

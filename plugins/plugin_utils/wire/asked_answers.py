@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check an observation against the batch that it answers, and drop what the batch did not ask for (no I/O)."""
+"""Check a node's answer to a batch of calls, and drop results for which the batch did not ask (no I/O)."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from .answer_shapes import checked_output
 from .messages import Call, CallResult, Observation
 
 _DEEPEST = 16
-"""Maximum depth of a call's output, including the list of its objects; the module sends objects of at most four levels
-(docs/wire.md)."""
+"""Maximum nesting depth of a call's output, including the list of its objects. According to docs/wire.md, objects have
+at most four levels."""
 
 
 def only_asked(seen: Observation, calls: t.Sequence[Call]) -> Observation:
-    """Return an observation with the results of only the calls that the batch contains.
+    """Return the node's answer to a batch with only the results of calls that the batch contains.
 
     Args:
-        seen: the observation that the node returned.
+        seen: the answer that the node returned.
         calls: the calls of the batch; empty if only the state of the batch matters.
 
     Returns:
-        The observation with the checked results of these calls.
+        The answer with the checked results of these calls.
 
     Raises:
-        BadAnswer: a result is larger than its call allows, has an unexpected shape, or is missing; or the batch
-            stopped at a call that it does not contain.
+        BadAnswer: a result is larger than its call allows, has an unexpected form or is missing, or the batch stopped
+            at a call that it does not contain.
     """
     asked = {call.id: call for call in calls}
     answers = {key: _checked(asked[key], result) for key, result in seen.calls.items() if key in asked}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The two common kinds of call: a query reads something from the node, and an action changes the node.
 
-Construct `Call` directly only for the verbs that control a batch: `@barrier`, `@stop-if` and `@fail`.
+Construct `Call` directly only for the commands that control a batch: `@barrier`, `@stop-if` and `@fail`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def query(
 ) -> Call:
     """Return a call that reads something from the node and changes nothing.
 
-    If the call fails, its error is recorded and the batch continues: the code that reads the result decides what the
+    If the call fails, its error is recorded and the batch continues. The code that reads the result decides what the
     error means. If later calls of the batch depend on a query, the query has `on_error="stop"`, or the later calls
     name it in `needs`.
 

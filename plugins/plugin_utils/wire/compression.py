@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Compression of batches (docs/wire.md), because Ansible encodes a module's arguments in base64 twice."""
+"""Compress batches, because Ansible encodes a module's arguments in base64 twice. docs/wire.md describes the format."""
 
 from __future__ import annotations
 

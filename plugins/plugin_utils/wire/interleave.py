@@ -11,18 +11,18 @@ from .messages import Call
 from .scopes import Scope
 
 BARRIER = Scope("after-all.")
-"""Scope of the barriers between two groups."""
+"""Prefix of the ids of the calls that separate two groups of parallel calls."""
 
 
 def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
-    """Return all calls of all lanes; the order within each lane is kept.
+    """Return the calls of all resources in one list. The order of each resource's calls is kept.
 
-    Two steps alternate: take from each lane its next calls that must run alone, then take from each lane its next calls
-    that may run in parallel, as one group (docs/wire.md). If a group directly follows another group, its first call
-    refers to a call of the earlier group, so that the node does not merge the two groups.
+    Two steps alternate: take from each resource its next calls that must run alone, then take from each resource its
+    next calls that may run in parallel, as one group (see docs/wire.md). If a group directly follows another group, its
+    first call refers to a call of the earlier group, so that the node does not merge the two groups.
 
     Args:
-        lanes: the calls of each resource, in order; calls refer only to calls of their own lane.
+        lanes: the calls of each resource, in order. Calls refer only to calls of their own resource.
     """
     queues = [collections.deque(lane) for lane in lanes]
     calls: list[Call] = []
@@ -39,7 +39,7 @@ def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
 
 
 def concatenate(first: list[Call], second: list[Call]) -> list[Call]:
-    """Return two lists as one, in which the first list's last group and the second list's first group stay separate.
+    """Return two lists of calls as one list. If parallel calls would meet, a barrier keeps the two lists apart.
 
     Args:
         first: the calls that come first.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The messages between the controller and a node: calls, batches and observations (docs/wire.md)."""
+"""The messages between the controller and a node: calls, batches and observations. docs/wire.md describes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_BATCH_BYTES = 1_000_000
 """Maximum size of a batch's JSON. The connection plugins could send more, but the node parses a batch as a whole."""
 
 State = t.Literal["finished", "known", "running", "unknown", "lost"]
-"""The states that a batch can have (docs/wire.md)."""
+"""The states that a batch can have. docs/wire.md describes them."""
 Json: t.TypeAlias = "bool | int | float | str | t.Sequence[Json] | t.Mapping[str, Json] | None"
 EXISTS: t.Mapping[str, Json] = {"exists": True}
 """The condition that a property is not null."""
@@ -31,14 +31,14 @@ class Input:
     calls: tuple[str, ...]
     """Ids of the calls whose output objects are used, in order."""
     where: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
-    """Conditions on properties (docs/wire.md): a value, a list of values (any of them may match), EXISTS or MISSING."""
+    """Conditions on properties: a value, a list of accepted values, EXISTS or MISSING."""
     parameter: str | None = None
-    """The parameter to which the objects are bound; None: they are pipeline input."""
+    """The parameter to which the objects are bound, or None if they are pipeline input."""
     property: str | None = None
-    """The property whose value is used instead of the whole object."""
+    """The property whose value is used, or None if the whole object is used."""
 
     def to_wire(self) -> dict[str, Json]:
-        """Return the object `input` that docs/wire.md describes."""
+        """Return this input as the JSON object `input` that docs/wire.md describes."""
         wire: dict[str, Json] = {"from": list(self.calls)}
         if self.where:
             wire["where"] = dict(self.where)
@@ -51,7 +51,7 @@ class Input:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Call:
-    """One command to run on the node; docs/wire.md describes all fields that are sent, and their defaults."""
+    """One command to run on the node. docs/wire.md describes all fields that are sent, and their defaults."""
 
     id: str
     command: str
@@ -67,7 +67,7 @@ class Call:
     retries: int = 0
     delay: float = 1.0
     final_codes: tuple[int, ...] = ()
-    """For a program: exit codes after which the program is not run again."""
+    """Exit codes of a program after which the program is not retried."""
     until: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
     timeout: float = 600.0
     needs: tuple[str, ...] = ()
@@ -75,15 +75,15 @@ class Call:
     always: bool = False
     secret: bool = False
     parallel: int | None = None
-    """For a program: how many of the neighboring calls that also have this field may run at the same time."""
+    """How many programs of neighboring calls that set this field may run at the same time."""
     watch: str | None = None
-    """For a program: path of a file that grows while the program runs, to report progress."""
+    """Path of a file that grows while the program runs. Its size is reported as the progress of the call."""
     private: bool = dataclasses.field(default=False, metadata={"wire": False})
-    """Whether the input or result may contain secrets, although the node returns the result (unlike the result of a
-    `secret` call). `Node.run` then keeps the batch out of all output. This field is not sent to the node."""
+    """Whether the input or result may contain secrets. `Node.run` then keeps the batch out of all output. Unlike for a
+    `secret` call, the node returns the result. This field is not sent to the node."""
     long: bool = dataclasses.field(default=False, metadata={"wire": False})
-    """Whether the call may take a long time, or may break the connection. `Node.run` then runs its batch detached. This
-    field is not sent to the node."""
+    """Whether the call may take a long time, or may break the connection. `Node.run` then runs the call's batch in a
+    process that does not depend on the connection. This field is not sent to the node."""
 
     def to_wire(self) -> dict[str, Json]:
         """Return the call's JSON document, without the fields that have their default values."""
@@ -124,7 +124,7 @@ def _plain(value: t.Any) -> Json:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Batch:
-    """The calls of one remote command, with the options of the batch."""
+    """The calls that one remote command runs on a node, and the options of this command."""
 
     calls: tuple[Call, ...] = ()
     mode: t.Literal["run", "collect"] = "run"
@@ -148,7 +148,7 @@ class Batch:
         return any(call.watch is not None for call in self.calls)
 
     def to_wire(self) -> dict[str, Json]:
-        """Return the JSON document that docs/wire.md describes."""
+        """Return this batch as the JSON document that docs/wire.md describes."""
         wire: dict[str, Json] = {"mode": self.mode, "calls": [call.to_wire() for call in self.calls]}
         if self.key is not None:
             wire["key"] = self.key
@@ -165,9 +165,9 @@ class CallError:
 
     category: str = ""
     id: str = ""
-    """Fully qualified error id."""
+    """PowerShell's fully qualified error id."""
     type: str = ""
-    """.NET exception type."""
+    """Type of the .NET exception."""
     message: str = ""
 
     def __str__(self) -> str:
@@ -175,7 +175,7 @@ class CallError:
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "error") -> CallError:
-        """Read an error; its strings are made safe to print, and long ones are truncated.
+        """Read an error from JSON. Its strings are made safe to print, and long ones are truncated.
 
         Raises:
             BadAnswer: the error does not follow docs/wire.md.
@@ -185,13 +185,13 @@ class CallError:
 
 
 def _shown(value: object, where: str) -> str:
-    """Return a text that is safe to print, truncated to `LONGEST_TEXT` characters."""
+    """Return a string that is safe to print. A long string is truncated."""
     return printable(typed_values.text(value, where)[: typed_values.LONGEST_TEXT])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CallResult:
-    """The result of one call that the batch reached."""
+    """The result of one call. A batch that stops early has no results for the calls that it did not reach."""
 
     ok: bool
     output: tuple[t.Any, ...] = ()
@@ -211,7 +211,7 @@ class CallResult:
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "result") -> CallResult:
-        """Read the result of one call; output, stdout and stderr are not changed, because later code compares them.
+        """Read the result of one call. Output, stdout and stderr are not changed, because later code compares them.
 
         Args:
             wire: the result as the module returned it.
@@ -246,7 +246,7 @@ class Stopped:
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "stopped") -> Stopped:
-        """Read from JSON where and why a batch stopped.
+        """Read where and why a batch stopped.
 
         Raises:
             BadAnswer: the value does not follow docs/wire.md.
@@ -263,8 +263,7 @@ class RunningCall:
 
     id: str
     size: int | None = None
-    """Size in bytes of the file that the call watches; None: the call watches no file, or the file does not exist
-    yet."""
+    """Size in bytes of the file that the call watches, or None if it watches no file or the file does not exist yet."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -275,7 +274,7 @@ class Progress:
     done: int
     total: int
     running: tuple[RunningCall, ...] = ()
-    """The calls that are running; more than one if calls run in parallel."""
+    """The calls that are running. There are several if calls run in parallel."""
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "progress") -> Progress:
@@ -332,7 +331,7 @@ class Observation:
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any]) -> Observation:
-        """Read the module's answer; `asked_answers.only_asked` checks it against the batch.
+        """Read the module's answer to a batch. `asked_answers.only_asked` checks whether it fits the batch.
 
         Raises:
             BadAnswer: the answer does not follow docs/wire.md.
@@ -352,4 +351,4 @@ class Observation:
 
 
 Results = t.Mapping[str, CallResult]
-"""Results of a resource's own calls, by the ids that the resource uses."""
+"""The results of one resource's calls, by call id."""
