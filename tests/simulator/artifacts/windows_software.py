@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Software other than Kubernetes for Windows servers: Windows Installer packages, OpenSSH, small tools.
+"""Create release files of Windows software other than Kubernetes: Windows Installer packages, OpenSSH, small tools.
 
 The scripts in this module were written for the simulator. They change the same services and files as the publishers'
-scripts. Cloudbase-Init's folders and service: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html.
-OpenSSH's archive: https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH.
+scripts. Source for the folders and the service of Cloudbase-Init:
+https://cloudbase-init.readthedocs.io/en/latest/tutorial.html.
+Source for the archive of OpenSSH: https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH.
 """
 
 from __future__ import annotations
