@@ -47,7 +47,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         """Log nothing, because counters record the requests."""
 
     def do_CONNECT(self) -> None:
-        """Act as the requested HTTPS host, or respond with 405 if the server has no authority to issue a certificate."""
+        """Act as the requested HTTPS host, or respond with 405 if the server has no certificate authority."""
         authority = self.server.owner.authority
         if not self._admitted():
             return

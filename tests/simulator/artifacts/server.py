@@ -5,7 +5,8 @@
 `http://ADDRESS:PORT/dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz` is the file from
 `https://dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz`. The server is also a forward proxy that serves the
 same files (`GET http://dl.k8s.io/…`; `CONNECT dl.k8s.io:443` requires a certificate authority).
-`GET /simulator/status` returns the counters, and `POST /simulator/faults` replaces all faults with those in a JSON list.
+`GET /simulator/status` returns the counters, and `POST /simulator/faults` replaces all faults with the JSON list in its
+body.
 """
 
 from __future__ import annotations

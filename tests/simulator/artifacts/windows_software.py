@@ -55,7 +55,7 @@ def _msi(package: InstallerPackage) -> bytes:
 
 
 def cloudbase_init(version: str = "1.1.8") -> bytes:
-    """Return the installer of a Cloudbase-Init release, by default the newest."""
+    """Return the installer (.msi) of a version of Cloudbase-Init."""
     init, conf = rf"{_CLOUDBASE}\Python\Scripts\cloudbase-init.exe", rf"{_CLOUDBASE}\conf\cloudbase-init.conf"
     service = PackageService(
         rf'"{_CLOUDBASE}\bin\OpenStackService.exe" cloudbase-init "{init}" --config-file "{conf}"',
@@ -85,7 +85,7 @@ def cloudbase_init(version: str = "1.1.8") -> bytes:
 
 
 def azure_cli() -> bytes:
-    """Return azure-cli-VERSION-x64.msi, the target of https://aka.ms/installazurecliwindowsx64."""
+    """Return azure-cli-VERSION-x64.msi, to which https://aka.ms/installazurecliwindowsx64 redirects."""
     texts = {rf"{_AZURE_CLI}\wbin\az.cmd": "@echo azure-cli 2.80.0\r\n"}
     return _msi(InstallerPackage("Microsoft Azure CLI (64-bit)", "2.80.0", "Microsoft Corporation", texts=texts))
 
@@ -105,7 +105,7 @@ def nssm_program() -> bytes:
 
 
 def credential_provider() -> bytes:
-    """Return azure-acr-credential-provider-windows-amd64.exe (kubernetes-sigs/cloud-provider-azure)."""
+    """Return azure-acr-credential-provider-windows-amd64.exe of kubernetes-sigs/cloud-provider-azure."""
     return make("acr-credential-provider", "1.34.0")
 
 

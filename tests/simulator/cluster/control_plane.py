@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A real Kubernetes control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler as child processes.
 
-`KUBEBUILDER_ASSETS` (the convention of controller-runtime's envtest) is the folder with the programs. kubeadm creates
-certificates, kubeconfigs, the join data and the add-ons, as in any kubeadm cluster.
+The environment variable `KUBEBUILDER_ASSETS` names the folder with the programs, as in controller-runtime's envtest.
+kubeadm creates certificates, kubeconfigs, the join data and the add-ons, as in any kubeadm cluster.
 """
 
 from __future__ import annotations
