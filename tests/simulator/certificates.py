@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Keys and certificates for all parts of the simulator; the caller chooses the names, dates and extensions."""
+"""Create keys and certificates for all parts of the simulator, with names, dates and extensions that callers choose."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def certificate_pem(certificate: x509.Certificate) -> bytes:
 
 
 def named(common_name: str, organizations: Iterable[str] = ()) -> x509.Name:
-    """Return the name of a certificate's subject: its organizations, then its common name."""
+    """Return an X.509 name that consists of the organizations and then the common name."""
     groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, one) for one in organizations]
     return x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
 def alternative_names(values: Iterable[str]) -> list[x509.GeneralName]:
-    """Return subject alternative names: IP addresses as IPAddress, all other values as DNSName."""
+    """Convert values to subject alternative names: IP addresses become IPAddress, and all other values DNSName."""
     found: list[x509.GeneralName] = []
     for value in dict.fromkeys(values):
         try:
@@ -71,7 +71,7 @@ def key_usage(*usages: str) -> x509.KeyUsage:
         ValueError: X.509 does not define one of the usages.
     """
     if unknown := set(usages) - set(_USAGES):
-        raise ValueError(f"expected {', '.join(_USAGES)}, got unknown key usages: {', '.join(sorted(unknown))}")
+        raise ValueError(f"expected key usages among {', '.join(_USAGES)}, got {', '.join(sorted(unknown))}")
     return x509.KeyUsage(**{usage: usage in usages for usage in _USAGES})
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Scopes of call ids, so that the calls of several owners can share a batch."""
+"""Prefix the ids of calls, so that the calls of several owners can share a batch."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class Scope:
         return call_id.removeprefix(self.prefix)
 
     def inner(self, name: str) -> Scope:
-        """Return the scope of a part of the owner's calls."""
+        """Return a scope inside this one: its prefix is this scope's prefix, the name and a dot."""
         return Scope(f"{self.prefix}{name}.")
 
     def call(self, call: Call) -> Call:
-        """Return an owner's call for the batch: the prefix is added to its id and to the ids that it refers to."""
+        """Return a copy of the owner's call with the prefix before its own id and before every other call id in it."""
         return call.prefixed(self.prefix)
 
     def results(self, calls: t.Mapping[str, T]) -> dict[str, T]:
-        """Return the owner's results by the owner's ids.
+        """Return the results of the owner's calls, keyed by the ids that the owner uses.
 
         Args:
-            calls: results of the whole batch, by call id.
+            calls: the results of all calls of the batch, keyed by the ids with prefixes.
         """
         return {self.own(call_id): result for call_id, result in calls.items() if call_id in self}

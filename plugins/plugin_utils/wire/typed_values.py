@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read the values in a node's answer by type; an error says where a value has the wrong type (no I/O)."""
+"""Check the types of the values in a node's answer; an error says which value has the wrong type (no I/O)."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import math
 import typing as t
 
 LONGEST_TEXT = 16384
-"""Maximum number of characters of a string for users, such as an error message; longer strings are truncated."""
+"""Maximum number of characters of a string that users see, such as an error message; the rest is cut off."""
 _NUMBERS = 2**64
 """Sizes, counts and exit codes of Windows are below this limit, because they have at most 64 bits."""
 
 
 MISREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""The exceptions that code raises when it reads a value of an unexpected type."""
+"""The exceptions that can occur when code uses a value of an unexpected type."""
 
 
 class BadAnswer(ValueError):
-    """An answer that does not follow docs/wire.md; the message names the place and the expected type."""
+    """An answer that does not follow docs/wire.md; the message names the place in the answer and the expected type."""
 
 
 def bad(where: str, expected: str, value: object) -> BadAnswer:
-    """Return the error for a value of the wrong type, without the value, which may be long or secret."""
+    """Return the error for a value of the wrong type. Its message omits the value, which may be long or secret."""
     return BadAnswer(f"{where}: expected {expected}, got {type(value).__name__}")
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An artifact server: files with the names and contents of real releases, created on demand, with faults."""
+"""A server of release files for tests. It creates the files on demand, and tests can add faults."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from simulator.artifacts.server import ArtifactServer
 
 
 def main() -> None:
-    """Serve until SIGTERM or SIGINT."""
+    """Run the artifact server until SIGTERM or SIGINT."""
     parser = argparse.ArgumentParser(prog="python -m simulator.artifacts", description=__doc__)
     parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 picks a free port")

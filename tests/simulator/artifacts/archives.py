@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Archives whose bytes depend only on their members, which are sorted and have a fixed date and no owner."""
+"""Create archives whose bytes depend only on their members, which are sorted and have a fixed date and no owner."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _ZIP_DATE = (2026, 1, 1, 0, 0, 0)
 
 
 def tar_gz(members: Mapping[str, bytes], *, top: str = "") -> bytes:
-    """Return a .tar.gz as GNU tar makes it from a folder, with an entry for every folder before the files in it.
+    """Return a .tar.gz archive like one that GNU tar makes from a folder: every folder has an entry before its files.
 
     Args:
-        members: the contents by path in the archive (with `/`).
-        top: the prefix of every path, which for `tar -C FOLDER .` is `./`.
+        members: the contents of the files, by their paths in the archive (with `/`).
+        top: the prefix of every path. It is `./` in an archive that `tar -C FOLDER .` makes.
 
     Returns:
         The bytes of the archive.
@@ -51,7 +51,7 @@ def zip_archive(members: Mapping[str, bytes]) -> bytes:
     """Return a .zip archive.
 
     Args:
-        members: the contents by path in the archive (with `/`).
+        members: the contents of the files, by their paths in the archive (with `/`).
 
     Returns:
         The bytes of the archive.
@@ -67,14 +67,14 @@ def zip_archive(members: Mapping[str, bytes]) -> bytes:
 
 
 def unsafe(name: str) -> bytes:
-    """Return an archive with members that would leave the target folder, in the format of the name's extension.
+    """Return an archive with members whose paths lead out of the target folder; the name's extension sets its format.
 
     Raises:
-        ValueError: the name does not have the extension of an archive.
+        ValueError: the extension is not .zip, .tar.gz or .tgz.
     """
     members = dict.fromkeys(("../outside.txt", "/outside.txt", "C:/outside.txt", "inside.txt"), b"outside\n")
     if name.endswith(".zip"):
         return zip_archive(members)
     if name.endswith((".tar.gz", ".tgz")):
         return tar_gz(members)
-    raise ValueError(f"expected the name of an archive, got {name}")
+    raise ValueError(f"expected a name that ends with .zip, .tar.gz or .tgz, got {name}")

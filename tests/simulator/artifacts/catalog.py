@@ -19,15 +19,15 @@ _SAME = r"(?P=version)"
 
 @dataclass(frozen=True)
 class Release:
-    """One kind of file.
+    """A kind of release file, such as an archive of containerd.
 
     Args:
-        url: the pattern of host and path. It may have the groups `program` and `version`.
+        url: the pattern of the file's host and path. It may have the groups `program` and `version`.
         make: function that returns the contents, or None if this file does not exist. Its arguments are the values of
             those groups that the pattern has, first `program`, then `version`.
-        checksums: the forms of checksum files by suffix (see `checksum_file`).
-        sums: for a release with a single checksum file: the pattern of the URL of this checksum file, and the URL of
-            the file that it lists, with `{version}` in place of the version.
+        checksums: pairs of a checksum file's suffix and its form (see `checksum_file`).
+        sums: two URLs for a release that has one checksum file for all its files. The first is the pattern of the
+            checksum file's URL. The second is the URL of the file that it lists, with `{version}` for the version.
     """
 
     url: str
@@ -192,8 +192,8 @@ def checksum_file(content: bytes, name: str, suffix: str, form: str) -> bytes:
         content: the contents of the file.
         name: the name of the file.
         suffix: .sha256, .sha256sum or .sha512.
-        form: `bare` (dl.k8s.io: only the hash), `line` (with a line ending), `named` (the output of sha256sum),
-            `release` (the output of sha256sum with the path of the build).
+        form: `bare` (only the hash, as on dl.k8s.io), `line` (the hash and a line ending), `named` (the output of
+            sha256sum), or `release` (the output of sha256sum with the path of the build).
     """
     digest = hashlib.new("sha512" if "512" in suffix else "sha256", content).hexdigest()
     named = f"{digest}  {name}\n"

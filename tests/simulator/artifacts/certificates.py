@@ -30,8 +30,8 @@ class PrivateCA:
 
     Args:
         name: the common name of the authority.
-        crl_url: the distribution point of the revocation list in every server certificate. If it is None, the
-            certificates do not name one.
+        crl_url: the URL of the revocation list, which every server certificate contains. If it is None, the
+            certificates name no revocation list.
     """
 
     def __init__(self, name: str = "Simulated Private CA", crl_url: str | None = None) -> None:
@@ -72,7 +72,7 @@ class PrivateCA:
 
         Args:
             names: DNS names and IP addresses.
-            expired: whether the certificate expired an hour ago.
+            expired: whether the certificate has already expired, an hour ago.
 
         Returns:
             Certificate and private key, both in PEM.
@@ -86,7 +86,7 @@ class PrivateCA:
         return certificate_pem(certificate), key_pem(key)
 
     def crl(self, revoked: Sequence[bytes] = ()) -> bytes:
-        """Return the revocation list (DER) with the revoked certificates (PEM)."""
+        """Return a revocation list (DER) that contains the given certificates (PEM)."""
         builder = (
             x509.CertificateRevocationListBuilder()
             .issuer_name(self._signer.name)
@@ -99,6 +99,6 @@ class PrivateCA:
         return builder.sign(self._signer.key, hashes.SHA256()).public_bytes(Encoding.DER)
 
     def server_context(self, names: Sequence[str], *, expired: bool = False) -> ssl.SSLContext:
-        """Return a TLS context for a server, with a new certificate for its names."""
+        """Return a TLS context for a server, with a new certificate for the given names."""
         certificate, key = self.issue(names, expired=expired)
         return server_context(certificate + key)

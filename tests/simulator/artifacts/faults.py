@@ -38,8 +38,8 @@ class ArtifactFault:
         path: a pattern of requested paths (`*` also matches `/`), such as `*/kubernetes-node-*.tar.gz`. If a
             request to a registry has `?ns=HOST`, the path begins with this host:
             `/registry.k8s.io/v2/pause/manifests/3.10.2`.
-        times: the number of requests that the fault affects; 0: all requests.
-        method: `GET` or `HEAD`; empty: both methods.
+        times: the number of requests that the fault affects. 0 means all requests.
+        method: `GET` or `HEAD`. An empty string means both methods.
     """
 
     kind: str
@@ -90,7 +90,7 @@ class Faults:
             self._faults.clear()
 
     def take(self, method: str, path: str) -> ArtifactFault | None:
-        """Return the first fault that applies to a request, or None; the request counts as a use of the fault."""
+        """Return the first fault that applies to a request, or None, and count the request as one of its `times`."""
         with self._lock:
             for fault, left in self._faults:
                 if left[0] and fault.method in ("", method) and fnmatch.fnmatchcase(path, fault.path):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One connection to the artifact server."""
+"""Respond to the HTTP requests of one connection to the artifact server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LAST_MODIFIED = "Thu, 01 Jan 2026 00:00:00 GMT"
 
 
 class ArtifactHandler(BaseHTTPRequestHandler):
-    """A handler for GET, HEAD, CONNECT and the control requests."""
+    """A handler for requests to the artifact server: GET, HEAD, CONNECT, and POST, which sets faults."""
 
     protocol_version = "HTTP/1.1"
     server_version = "simulated-artifacts"
@@ -47,7 +47,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         """Log nothing, because counters record the requests."""
 
     def do_CONNECT(self) -> None:
-        """Act as the requested host, with a certificate from the server's authority; without one, respond with 405."""
+        """Act as the requested HTTPS host, or respond with 405 if the server has no certificate authority."""
         authority = self.server.owner.authority
         if not self._admitted():
             return
@@ -104,7 +104,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         return True
 
     def do_POST(self) -> None:
-        """Replace all faults with those in the request."""
+        """Replace all faults with those that the request's JSON body lists."""
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length)
         if self._path() != "simulator/faults":
@@ -123,8 +123,8 @@ class ArtifactHandler(BaseHTTPRequestHandler):
     def _path(self) -> str:
         """Return the host and path of the requested file, without a leading slash.
 
-        The request's target is an absolute URL (for a proxy), a path on the tunnel's host, or a path in the mirror's
-        layout.
+        The request's target is one of three: an absolute URL (in a request to a proxy), a path on the host of a CONNECT
+        request, or a path that begins with the host (in a request to a mirror).
         """
         parts = urlsplit(self.path)
         if self.tunnelled:
@@ -136,7 +136,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         """Apply a fault that replaces or delays the response.
 
         Returns:
-            False if the file must still be sent, perhaps damaged.
+            False if the file must still be sent, which the fault may damage.
         """
         headers: dict[str, str] = {}
         if fault.kind == "status":
@@ -223,10 +223,12 @@ def _tag(content: bytes) -> str:
 
 
 def pieces(body: bytes, fault: ArtifactFault | None, rate: int = 0) -> Iterator[bytes]:
-    """Yield the pieces of a body at a rate, up to the byte at which a fault `cut` ends it.
+    """Yield a response body in pieces at a limited rate. A fault of the kind `cut` ends the body early.
 
     Args:
-        rate: the server's rate in bytes per second, which a fault `slow` overrides; 0: no limit.
+        body: the whole body.
+        fault: the fault that applies to the request, if any.
+        rate: the server's rate in bytes per second, which a fault of the kind `slow` overrides. 0 means no limit.
     """
     end = min(len(body), fault.at) if fault and fault.kind == "cut" else len(body)
     rate = fault.rate if fault and fault.kind == "slow" else rate

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The contents of real releases, file by file.
+"""Create files that have the names and members of the files of real releases.
 
 Sources, read in November 2026: kubernetes/kubernetes `hack/lib/golang.sh` (node targets) and `build/lib/release.sh`
 (`package_node_tarballs`: `kubernetes/node/bin`, `kubernetes/LICENSES`, `kubernetes/kubernetes-src.tar.gz`);
@@ -42,7 +42,7 @@ _LICENSE = b"Apache License\nVersion 2.0, January 2004\nhttp://www.apache.org/li
 
 
 def program(name: str, version: str) -> bytes:
-    """Return the executable of a program, such as `kubelet` `1.37.1`, with the same bytes each time."""
+    """Return the executable of a version of a program, such as kubelet 1.37.1. Its bytes are the same each time."""
     head = make(name, version)
     # The padding hardly compresses, like real code.
     return head + random.Random(f"{name} {version}").randbytes(SIZES.get(name, SMALL) - len(head))
@@ -58,7 +58,7 @@ def kubernetes_node(version: str) -> bytes:
 
 
 def kubernetes_windows_zip(version: str) -> bytes:
-    """Return the zip file that AKS builds from the node archive (v1.37.1-1int.zip), with `kubernetes/node/bin` only."""
+    """Return the zip file (such as v1.37.1-1int.zip) that AKS builds from `kubernetes/node/bin` of the node archive."""
     programs = ("kube-proxy", "kubeadm", "kubectl", "kubelet")
     return zip_archive({f"kubernetes/node/bin/{name}.exe": program(name, version) for name in programs})
 
@@ -83,7 +83,7 @@ def cni_plugins(version: str) -> bytes:
 
 
 def microsoft_cni(version: str) -> bytes:
-    """Return windows-container-networking-cni-amd64-vVERSION.zip (microsoft/windows-container-networking)."""
+    """Return windows-container-networking-cni-amd64-vVERSION.zip of microsoft/windows-container-networking."""
     return zip_archive({f"{name}.exe": program(name, version) for name in ("nat", "sdnbridge", "sdnoverlay")})
 
 
@@ -100,10 +100,13 @@ def flannel_cni(version: str) -> bytes:
 
 
 def azure_cni(name: str, version: str) -> bytes:
-    """Return azure-vnet-cni-windows-amd64-vVERSION.zip (Azure/azure-container-networking Makefile, `cni-archive`).
+    """Return azure-vnet-cni-windows-amd64-vVERSION.zip.
+
+    Source: Azure/azure-container-networking `Makefile` (`cni-archive`).
 
     Args:
-        name: `azure-vnet-cni`. Until 1.4, `-singletenancy`, `-swift` or `-overlay` may follow.
+        name: `azure-vnet-cni`. Until version 1.4, it may end with `-singletenancy`, `-swift` or `-overlay`.
+        version: the version in the name of the archive.
     """
     programs = ("azure-vnet", "azure-vnet-ipam", "azure-vnet-telemetry")
     members = {f"{item}.exe": program(item, version) for item in programs}
@@ -114,7 +117,10 @@ def azure_cni(name: str, version: str) -> bytes:
 
 
 def _azure_conflist(ipam: str) -> dict[str, object]:
-    """Return the configuration in the archive (cni/azure-windows.conflist), which installers edit."""
+    """Return the CNI configuration in the archive of Azure CNI, which installers edit.
+
+    Source: Azure/azure-container-networking `cni/azure-windows.conflist`.
+    """
     policies = (
         {"Type": "OutBoundNAT", "ExceptionList": ["10.240.0.0/16", "10.0.0.0/8"]},
         {"Type": "ROUTE", "DestinationPrefix": "10.0.0.0/8", "NeedEncap": True},
@@ -137,7 +143,7 @@ def csi_proxy(version: str) -> bytes:
 
 
 def cri_dockerd(version: str) -> bytes:
-    """Return cri-dockerd-VERSION.win.amd64.zip (Mirantis/cri-dockerd packaging/static/Makefile)."""
+    """Return cri-dockerd-VERSION.win.amd64.zip. Source: Mirantis/cri-dockerd `packaging/static/Makefile`."""
     return zip_archive({"cri-dockerd/cri-dockerd.exe": program("cri-dockerd", version)})
 
 
@@ -157,7 +163,7 @@ def buildkit(version: str) -> bytes:
 
 
 def sdn_archive(version: str) -> bytes:
-    """Return GitHub's archive of microsoft/SDN, in which all files are in a folder `SDN-REF`."""
+    """Return GitHub's archive of microsoft/SDN, with all files in a folder such as `SDN-master`."""
     names = ("hns.psm1", "hns.v2.psm1", "helper.psm1", "debug/collectlogs.ps1", "debug/starthnstrace.cmd",
              "debug/startpacketcapture.cmd", "debug/stoppacketcapture.cmd", "debug/dumpVfpPolicies.ps1",
              "debug/portReservationTest.ps1", "debug/VFP.psm1", "debug/networkhealth.ps1")  # fmt: skip
@@ -165,7 +171,7 @@ def sdn_archive(version: str) -> bytes:
 
 
 def sdn_script(name: str, version: str) -> bytes:
-    """Return a script from microsoft/SDN's folder Kubernetes/windows, such as `debug/collectlogs.ps1`."""
+    """Return a script from the folder Kubernetes/windows of microsoft/SDN, such as `debug/collectlogs.ps1`."""
     return f"# {name} ({version})\r\n".encode()
 
 

@@ -3,10 +3,10 @@
 """The artifact server: its options, its counters and its faults. `handler.py` responds to the requests.
 
 `http://ADDRESS:PORT/dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz` is the file from
-`https://dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz`. As a forward proxy
-(`GET http://dl.k8s.io/…`, or `CONNECT dl.k8s.io:443` with an authority) it serves the same files.
-`GET /simulator/status` returns the counters, and `POST /simulator/faults` sets faults (a JSON list; an empty list
-removes all faults).
+`https://dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz`. The server is also a forward proxy that serves the
+same files (`GET http://dl.k8s.io/…`; `CONNECT dl.k8s.io:443` requires a certificate authority).
+`GET /simulator/status` returns the counters, and `POST /simulator/faults` replaces all faults with the JSON list in its
+body.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class ArtifactServer:
     Args:
         address: the IPv4 address to listen on.
         port: the port to listen on; 0 picks a free port.
-        tls: the context for HTTPS (see `certificates.py`); None: the server uses HTTP.
+        tls: the context for HTTPS (see `certificates.py`). If it is None, the server uses HTTP.
         authority: if set, the forward proxy also handles CONNECT for any host, with certificates of this authority.
         proxy_user: the `user:password` that proxy clients must send; the response to all other clients is 407.
         user: the `user:password` that clients must send (basic authentication); all other clients get 401.
         query: the required query, such as Azure's shared access signature `sig=…&se=…`; without it, clients get 403.
-        rate: the maximum number of bytes per second of each connection; 0: no limit.
+        rate: the maximum number of bytes per second of each connection. 0 means no limit.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class ArtifactServer:
         self.close()
 
     def put(self, path: str, content: bytes) -> None:
-        """Serve this content at a path, which begins with the host, even if a release has a file there."""
+        """Serve the given content at a path, which begins with the host. It replaces a release file at this path."""
         self._files[path.lstrip("/")] = content
 
     def fault(self, kind: str, path: str = "*", **options: Any) -> None:
@@ -133,13 +133,13 @@ class ArtifactServer:
             self._proxied += 1
 
     def count_bytes(self, path: str, size: int) -> None:
-        """Count the bytes of a body before they are sent, so that the counters include what clients have received."""
+        """Count the bytes of a body before they are sent, so that all bytes that a client has received are counted."""
         with self._lock:
             self._bytes[path] += size
 
     @contextlib.contextmanager
     def sending(self) -> Iterator[None]:
-        """Count a body that is being sent during the `with` block."""
+        """Count one more response body as being sent for as long as the `with` block runs."""
         with self._lock:
             self._now += 1
             self._most = max(self._most, self._now)
@@ -153,8 +153,9 @@ class ArtifactServer:
         """Return the counters.
 
         Returns:
-            `requests` and `bytes` (of bodies), each by path; `proxied`: the number of requests to the proxy; `total`:
-            all requests; `most_at_once`: the maximum number of concurrent bodies.
+            `requests` and `bytes`: the number of requests and of bytes in response bodies, by path; `proxied`: the
+            number of requests to the proxy; `total`: the number of all requests; `most_at_once`: the maximum number of
+            response bodies that were sent at the same time.
         """
         with self._lock:
             return {

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Software other than Kubernetes for Windows servers: Windows Installer packages, OpenSSH, small tools.
+"""Create release files of Windows software other than Kubernetes: Windows Installer packages, OpenSSH, small tools.
 
 The scripts in this module were written for the simulator. They change the same services and files as the publishers'
-scripts. Cloudbase-Init's folders and service: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html.
-OpenSSH's archive: https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH.
+scripts. Source for the folders and the service of Cloudbase-Init:
+https://cloudbase-init.readthedocs.io/en/latest/tutorial.html.
+Source for the archive of OpenSSH: https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def _msi(package: InstallerPackage) -> bytes:
 
 
 def cloudbase_init(version: str = "1.1.8") -> bytes:
-    """Return the installer of a Cloudbase-Init release, by default the newest."""
+    """Return the installer (.msi) of a version of Cloudbase-Init."""
     init, conf = rf"{_CLOUDBASE}\Python\Scripts\cloudbase-init.exe", rf"{_CLOUDBASE}\conf\cloudbase-init.conf"
     service = PackageService(
         rf'"{_CLOUDBASE}\bin\OpenStackService.exe" cloudbase-init "{init}" --config-file "{conf}"',
@@ -84,7 +85,7 @@ def cloudbase_init(version: str = "1.1.8") -> bytes:
 
 
 def azure_cli() -> bytes:
-    """Return azure-cli-VERSION-x64.msi, the target of https://aka.ms/installazurecliwindowsx64."""
+    """Return azure-cli-VERSION-x64.msi, to which https://aka.ms/installazurecliwindowsx64 redirects."""
     texts = {rf"{_AZURE_CLI}\wbin\az.cmd": "@echo azure-cli 2.80.0\r\n"}
     return _msi(InstallerPackage("Microsoft Azure CLI (64-bit)", "2.80.0", "Microsoft Corporation", texts=texts))
 
@@ -104,7 +105,7 @@ def nssm_program() -> bytes:
 
 
 def credential_provider() -> bytes:
-    """Return azure-acr-credential-provider-windows-amd64.exe (kubernetes-sigs/cloud-provider-azure)."""
+    """Return azure-acr-credential-provider-windows-amd64.exe of kubernetes-sigs/cloud-provider-azure."""
     return make("acr-credential-provider", "1.34.0")
 
 

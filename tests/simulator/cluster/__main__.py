@@ -39,7 +39,7 @@ def _write_private(file: Path, text: str) -> None:
 
 
 def main() -> int:
-    """Start a cluster, print one line of JSON, wait for SIGTERM or SIGINT, and stop the cluster.
+    """Start a cluster, describe it in one printed line of JSON, wait for SIGTERM or SIGINT, and stop the cluster.
 
     Returns:
         The exit code.

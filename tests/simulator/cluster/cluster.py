@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One interface for both kinds of cluster: a real control plane, or an API server in memory."""
+"""Start clusters for tests: with a real control plane, or with an API server in memory. Both have one interface."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Kind = Literal["auto", "real", "memory"]
 
 
 class ClusterUnavailableError(RuntimeError):
-    """The requested kind of cluster cannot run here; the message is the reason."""
+    """The requested kind of cluster cannot run on this machine; the message tells why."""
 
 
 class SimulatedCluster:
@@ -49,7 +49,7 @@ class SimulatedCluster:
         It is None for a real API server, which uses this machine's clock.
         """
         self.calico: CalicoInstallation | None = None
-        """Calico, or None if it is not installed."""
+        """The installation of Calico, or None if Calico is not installed."""
         self._stop: Callable[[], None] | None = stop
         self._process = os.getpid()
         atexit.register(self.stop)
@@ -104,7 +104,7 @@ def start_cluster(
 
     Args:
         kind: "real", which needs `KUBEBUILDER_ASSETS`, or "memory". "auto" selects "real" if that folder
-            contains programs of this version, otherwise "memory".
+            contains programs of the given version, otherwise "memory".
         version: the Kubernetes version of the control plane.
         address: this machine's IPv4 address on which the API server listens.
         extra_sans: additional names and addresses for the API server's certificate.

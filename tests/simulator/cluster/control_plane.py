@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A real Kubernetes control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler as child processes.
 
-`KUBEBUILDER_ASSETS` (the convention of controller-runtime's envtest) is the folder with the programs. kubeadm creates
-certificates, kubeconfigs, the join data and the add-ons, as in any kubeadm cluster.
+The environment variable `KUBEBUILDER_ASSETS` names the folder with the programs, as in controller-runtime's envtest.
+kubeadm creates certificates, kubeconfigs, the join data and the add-ons, as in any kubeadm cluster.
 """
 
 from __future__ import annotations
@@ -113,11 +113,11 @@ class ControlPlane:
 
     @property
     def ca_file(self) -> Path:
-        """The cluster's CA certificate in PEM."""
+        """The path of the cluster's CA certificate in PEM."""
         return self._pki / "ca.crt"
 
     def stop(self) -> None:
-        """Stop the programs, and remove the folder."""
+        """Stop the control plane's programs, and remove their private folder."""
         self._processes.stop(seconds=0)  # their data is not kept, and kube-apiserver would stop slowly
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -226,7 +226,7 @@ class ControlPlane:
             return False
 
     def _admin_pem(self) -> Path:
-        """Return a file with the administrator's certificate and key from the kubeconfig."""
+        """Write the administrator's certificate and key to a PEM file, unless it exists, and return its path."""
         file = self.folder / "super-admin.pem"
         if not file.exists():
             user = yaml.safe_load(self.kubeconfig.read_text())["users"][0]["user"]

@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Calico in a cluster for tests: the objects that kubespray or the Tigera operator create, and the operator itself.
 
-`start_cluster(…, calico={"install": "kubespray", "strict_affinity": True})` works with both kinds of cluster. A fleet
-file contains the same options: `cluster: {…, calico: {install: kubespray, strict_affinity: true}}`. Linux nodes are
-only objects: no programs run on them.
+`start_cluster(…, calico={"install": "kubespray", "strict_affinity": True})` works with a real control plane and with an
+API server in memory. A fleet file contains the same options:
+`cluster: {…, calico: {install: kubespray, strict_affinity: true}}`. Linux nodes are only Node objects, on which no
+programs run.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class CalicoInstallation:
         self.client.close()
 
     def set_strict_affinity(self, value: bool) -> None:
-        """Set strictAffinity, as `calicoctl ipam configure` and kubespray do."""
+        """Set strictAffinity of the default IPAMConfig, as `calicoctl ipam configure` and kubespray do."""
         path, spec = f"{_CRD}/ipamconfigs/default", {"strictAffinity": value}
         if self.client.find(path):
             self.client.merge(path, {"spec": spec})
@@ -54,7 +55,7 @@ class CalicoInstallation:
         self.client.merge("/apis/operator.tigera.io/v1/installations/default", {"spec": spec})
 
     def status(self, name: str = "calico-windows") -> tuple[str, str]:
-        """Return the type and message of a TigeraStatus's true condition, or two empty strings if none is true."""
+        """Return the type and message of the first true condition of a TigeraStatus, or two empty strings."""
         found = self.client.find(f"/apis/operator.tigera.io/v1/tigerastatuses/{name}") or {}
         for one in (found.get("status") or {}).get("conditions") or []:
             if one["status"] == "True":

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An administrator's connection to a cluster of either kind, for the code that installs Calico in the cluster."""
+"""Connect to a test cluster as an administrator, for the code that installs Calico in the cluster."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class AdminClient:
                 self._connection = None
 
     def find(self, path: str) -> Object | None:
-        """Return the object or list at a path, or None if it does not exist."""
+        """Return the object or list at an API path, or None if the API server responds with 404."""
         try:
             return self.call("GET", path)
         except RefusedError as error:
@@ -122,7 +122,7 @@ class AdminClient:
             raise
 
     def items(self, path: str) -> list[Object]:
-        """Return the objects at a collection's path: an empty list if the resource type does not exist."""
+        """Return the objects at a collection's path, or an empty list if the resource type does not exist."""
         return list((self.find(path) or {}).get("items") or [])
 
     def merge(self, path: str, patch: Mapping[str, Any]) -> Object:

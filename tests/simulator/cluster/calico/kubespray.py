@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico as kubespray installs it: `data/kubespray.yaml`, and the objects that kubespray applies with calicoctl.
+"""Install Calico as kubespray does: apply `data/kubespray.yaml` and the objects that kubespray applies with calicoctl.
 
 Sources: kubespray v2.31.0 roles/network_plugin/calico/tasks/install.yml (FelixConfiguration, IPPool, BGPConfiguration,
 IPAMConfig), roles/kubernetes/control-plane/templates/kubeadm-config.v1beta4.yaml.j2 (clusterDNS of the kubelets).
@@ -35,9 +35,9 @@ def install(client: AdminClient, options: CalicoOptions) -> None:
 
 
 def _replace_dns(client: AdminClient) -> None:
-    """Remove kubeadm's DNS service, and run its DNS pods only on Linux nodes.
+    """Remove the DNS service that kubeadm created, and run kubeadm's DNS pods only on Linux nodes.
 
-    kubespray skips this add-on of kubeadm. Its own DNS service is called coredns.
+    kubespray skips kubeadm's DNS add-on. kubespray's own DNS service is called coredns.
     """
     client.delete("/api/v1/namespaces/kube-system/services/kube-dns")
     selector = {"spec": {"template": {"spec": {"nodeSelector": {"kubernetes.io/os": "linux"}}}}}

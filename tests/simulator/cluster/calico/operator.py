@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Tigera operator, as far as it concerns Windows nodes.
+"""Simulate the Tigera operator, but only what it does for Windows nodes.
 
 Sources: tigera/operator v1.40.8 pkg/controller/installation/{core,windows}_controller.go, validation.go and
 pkg/controller/status. Everything for Linux nodes exists from the beginning, as after a successful installation.
@@ -90,7 +90,7 @@ def _objects(options: CalicoOptions) -> list[Object]:
 
 
 def _moved(one: Object) -> Object:
-    """Adapt an object from kubespray's installation to the operator's: its namespace and a DaemonSet's containers."""
+    """Change the namespace and the containers of an object of kubespray's to those that the operator would use."""
     if "namespace" in one["metadata"]:
         one["metadata"]["namespace"] = NAMESPACE
     for subject in one.get("subjects") or []:
@@ -192,7 +192,7 @@ class Operator:
         self._report("calico-windows", None)
 
     def _first(self) -> str:
-        """Return "Installation", the first word of error messages; since operator 1.40.8, it is in lower case."""
+        """Return the word "Installation" that error messages begin with, in lower case since operator 1.40.8."""
         modern = tuple(int(part) for part in self._version.split(".")) >= (3, 31, 5)
         return "installation" if modern else "Installation"
 
@@ -236,7 +236,7 @@ class Operator:
             self._client.merge(f"{_INSTALLATION}/status", {"status": status})
 
     def _check(self, spec: Mapping[str, Any]) -> Rendered:
-        """Check the Windows controller's prerequisites (windows_controller.go), and return the values to render."""
+        """Check the prerequisites that windows_controller.go checks, and return the values for the DaemonSet."""
         if not self._client.items("/apis/operator.tigera.io/v1/apiservers"):
             raise _DegradedError("ResourceNotReady", "Waiting for IPAMConfiguration watch to be established")
         ipam = self._client.find(f"{_CRD}/ipamconfigs/default") or {}

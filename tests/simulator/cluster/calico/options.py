@@ -20,12 +20,12 @@ class CalicoOptions:
     backend: str = "vxlan"
     """kubespray's `calico_network_backend`: vxlan, bird or none. For the operator, bird means `bgp: Enabled`."""
     vxlan_mode: str = "Always"
-    """The pool's vxlanMode: Always, CrossSubnet or Never."""
+    """The vxlanMode of the IP pool: Always, CrossSubnet or Never."""
     ipip_mode: str = "Never"
     strict_affinity: bool | None = False
-    """IPAMConfig's strictAffinity; with None, the IPAMConfig does not exist."""
+    """The strictAffinity of the IPAMConfig. If it is None, the IPAMConfig does not exist."""
     pool_cidr: str = ""
-    """The network of the pool; by default the cluster's pod network."""
+    """The network of Calico's IP pool in CIDR notation. An empty string means the cluster's pod network."""
     block_size: int = 26
     nat_outgoing: bool = True
     vxlan_vni: int = 4096
@@ -42,7 +42,7 @@ class CalicoOptions:
     service_cidrs: bool = True
     """Only with the operator: whether an Installation with Windows nodes has `serviceCIDRs`."""
     services_endpoint: bool = True
-    """Only with the operator: whether the ConfigMap kubernetes-services-endpoint exists in tigera-operator."""
+    """Only with the operator: whether the namespace tigera-operator has the ConfigMap kubernetes-services-endpoint."""
     api_server: bool = True
     """Only with the operator: whether Calico's API server is installed."""
     pod_cidr: str = "10.244.0.0/16"
@@ -55,7 +55,7 @@ class CalicoOptions:
 
         Args:
             entry: the options in the file.
-            cluster: the cluster's networks.
+            cluster: the cluster's options that Calico also uses, such as `pod_cidr`. Options in the file override them.
 
         Raises:
             ValueError: an option is unknown.
@@ -69,7 +69,7 @@ class CalicoOptions:
 
     @property
     def pool(self) -> ipaddress.IPv4Network:
-        """The pool's network."""
+        """The network of Calico's IP pool."""
         return ipaddress.IPv4Network(self.pool_cidr or self.pod_cidr)
 
     @property

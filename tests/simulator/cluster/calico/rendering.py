@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The DaemonSet calico-node-windows and its ConfigMap, as the Tigera operator renders them (pkg/render/windows.go).
+"""Render the DaemonSet calico-node-windows and its ConfigMap as the Tigera operator does (pkg/render/windows.go).
 
 The model covers the CNI type Calico with IPAM Calico in tigera/operator v1.40.8. Where other versions differ, the code
 compares the version of Calico. Overrides of the DaemonSet, image sets and pull secrets are not rendered.
@@ -51,7 +51,7 @@ class Rendered:
 
     @property
     def single_binary(self) -> bool:
-        """Whether the images contain only calico.exe (since 3.33)."""
+        """Whether the images contain calico.exe as their only program, as since Calico 3.33."""
         return self.numbers >= (3, 33)
 
     @property

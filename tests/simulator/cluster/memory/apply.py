@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Server-side apply: merge a manager's configuration, remove what it no longer contains, and reject conflicts.
+"""Server-side apply: merge the configuration that a field manager sends into an object, or reject it if it conflicts.
 
-Unlike in the real implementation (sigs.k8s.io/structured-merge-diff), only server-side apply makes a manager own
-fields; an update does not.
+Fields that the manager's configuration no longer contains are removed from the object. Unlike in the real
+implementation (sigs.k8s.io/structured-merge-diff), only server-side apply makes a manager own fields; an update does
+not.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def _element(keys: tuple[str, ...], value: dict[str, Any]) -> str:
 
 
 def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the path of every leaf that can be owned: scalars, empty objects, and lists replaced as a whole."""
+    """Yield the path of every field that a manager can own: scalars, empty objects, and lists replaced as a whole."""
     if not isinstance(value, dict) or not value:
         yield path
         return
@@ -65,7 +66,7 @@ def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def _fields(paths: set[Path]) -> Object:
-    """Convert paths to the FieldsV1 format."""
+    """Convert paths of fields to the FieldsV1 format of managedFields."""
     root: Object = {}
     for path in sorted(paths):
         node = root
@@ -82,7 +83,11 @@ def _owned(fields: Object, path: Path = ()) -> Iterator[Path]:
 
 
 def _step(value: Any, part: str) -> tuple[Any, Callable[[], None]]:
-    """Return the child that one part of a path names, and a function that removes the child."""
+    """Return the field or list element to which one step of a path leads, and a function that removes it.
+
+    Raises:
+        LookupError: there is no such field or list element.
+    """
     if part.startswith("f:"):
         if isinstance(value, dict) and part[2:] in value:
             return value[part[2:]], lambda: value.pop(part[2:])
@@ -101,12 +106,16 @@ def _lookup(value: Any, path: Path) -> Any:
 
 
 def _is_key(path: Path) -> bool:
-    """Return whether a path is a field that identifies its list element."""
+    """Return whether a path leads to a field that identifies a list element, such as a container's name."""
     return len(path) > 1 and path[-2].startswith("k:") and path[-1][2:] in json.loads(path[-2][2:])
 
 
 def _drop(obj: Object, path: Path) -> None:
-    """Remove a leaf. Remove a list element's key only with the whole element, once the element has no other fields."""
+    """Remove the field at a path, if it exists.
+
+    A field that identifies a list element is kept as long as the element has other fields. After that, the whole
+    element is removed.
+    """
     try:
         parent = _lookup(obj, path[:-1])
         _, remove = _step(parent, path[-1])
@@ -134,7 +143,7 @@ def _merge(target: Any, applied: Any, field: str = "") -> Any:
 
 
 def server_side_apply(live: Object | None, applied: Object, manager: str, force: bool, now: str) -> Object:
-    """Apply a configuration.
+    """Merge the configuration that a field manager applies into an object.
 
     Args:
         live: the current object; None if it does not exist.

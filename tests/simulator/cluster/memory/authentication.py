@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Authentication of requests: client certificates, bootstrap tokens and service account tokens."""
+"""Authenticate requests with client certificates, bootstrap tokens or service account tokens."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ServiceAccountTokens:
 
         Args:
             account: the service account.
-            audiences: the audiences; empty for the API server itself.
+            audiences: the audiences. If the list is empty, the token is for the API server itself.
             seconds: the token's validity period.
             pod: the name and UID of the pod to which the token is bound.
             secret: the name and UID of the Secret that contains the token. Without the Secret, the token is invalid.
@@ -133,16 +133,16 @@ class ServiceAccountTokens:
 
 
 class Authenticator:
-    """The authenticator, which determines a request's user."""
+    """An authenticator, which determines the user that sent a request."""
 
     def __init__(self, store: ObjectStore, tokens: ServiceAccountTokens) -> None:
         self._store = store
         self._tokens = tokens
         self.ahead = datetime.timedelta()
-        """How far the server's clock is ahead when it checks client certificates."""
+        """How far the server's clock is ahead of the real time when the server checks client certificates."""
 
     def authenticate(self, certificate: bytes | None, authorization: str) -> User:
-        """Return the user of a request.
+        """Return the user that sent a request.
 
         Args:
             certificate: the client's certificate (DER). TLS has verified that the cluster's CA signed it, but not its
