@@ -64,7 +64,7 @@ class ObjectStore:
             self._changed_at.setdefault(kind.key, self.revision)
 
     def undefine(self, kind: ResourceType) -> None:
-        """Remove a version of a custom resource type. If it was the last version, also remove all objects of the type."""
+        """Remove a version of a custom resource type. With the last version, also remove all objects of the type."""
         with self.lock:
             self._types.pop((kind.group, kind.version, kind.plural), None)
             if any(other.key == kind.key for other in self._types.values()):

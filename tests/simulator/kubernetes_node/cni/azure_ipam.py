@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""azure-vnet-ipam: it assigns the secondary addresses of the virtual machine's network interface.
+"""Simulate azure-vnet-ipam, which assigns the secondary addresses of the virtual machine's network interface to pods.
 
-Source: Azure/azure-container-networking ipam/azure.go, ipam/manager.go, cni/ipam/ipam.go. The plugin reads the
+The plugin reads the
 addresses from Azure's WireServer, 168.63.129.16. The node's entry in the fleet file says whether the machine has a
 WireServer:
 
@@ -13,6 +13,8 @@ WireServer:
 
 Without `azure`, the machine is not in Azure: the request fails, the plugin only logs the failure, and no address space
 exists.
+
+Sources: Azure/azure-container-networking ipam/azure.go, ipam/manager.go, cni/ipam/ipam.go.
 """
 
 from __future__ import annotations
