@@ -5,7 +5,8 @@
 As on Linux, a Unix socket is a file on Windows. A program that listens on a socket creates the file, and fails if the
 file's folder does not exist (Go's net.Listen).
 
-Sources: kubernetes-csi/node-driver-registrar v2.17.0 cmd/csi-node-driver-registrar (main.go, node_register.go);kubernetes-csi/csi-driver-smb v1.20.3 cmd/smbplugin/main.go;
+Sources: kubernetes-csi/node-driver-registrar v2.17.0 cmd/csi-node-driver-registrar (main.go, node_register.go);
+kubernetes-csi/csi-driver-smb v1.20.3 cmd/smbplugin/main.go;
 kubernetes-sigs/azuredisk-csi-driver d983d613b6dd pkg/azuredisk/azuredisk_option.go;
 kubernetes-sigs/azurefile-csi-driver 7b5ae18e74f0 pkg/azurefile/azurefile_options.go.
 """

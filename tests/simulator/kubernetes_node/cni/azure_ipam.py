@@ -40,7 +40,7 @@ _QUERY = "http://168.63.129.16/machine/plugins?comp=nmagent&type=getinterfaceinf
 
 @dataclass(frozen=True)
 class AddressLease:
-    """An assigned address with its subnet."""
+    """An address that was assigned to a pod, with its subnet."""
 
     address: str
     subnet: str
@@ -53,7 +53,7 @@ class AddressLease:
 
 @dataclass
 class Boot:
-    """The boot during which the state was last written. A reboot releases all addresses."""
+    """The boot during which the IPAM state was last written. A reboot releases all addresses."""
 
     time: str = ""
 
@@ -98,7 +98,7 @@ def release(machine: Machine, container: str) -> None:
 
 
 def read_state(machine: Machine, path: str, key: str) -> dict[str, Any]:
-    """Return a plugin's state file, or an empty mapping if it does not exist.
+    """Return the contents of a plugin's state file, or an empty mapping if the file does not exist.
 
     Raises:
         CniError: the file is invalid, for example after a loss of power (Azure/azure-container-networking#306).
@@ -116,7 +116,7 @@ def read_state(machine: Machine, path: str, key: str) -> dict[str, Any]:
 
 
 def _refresh(machine: Machine, spaces: dict[str, Any]) -> None:
-    """Add the addresses that WireServer reports for the network interface; remove all others that are not assigned."""
+    """Add the addresses that WireServer reports to the pool, and remove unused addresses that it no longer reports."""
     about = machine.settings.option("azure")
     if not isinstance(about, Mapping):
         _log(machine, f'[ipam] wireserver call failed with: Get "{_QUERY}": dial tcp 168.63.129.16:80: i/o timeout')

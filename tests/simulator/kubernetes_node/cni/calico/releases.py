@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The differences between Calico releases, from `data/releases.yml`."""
+"""Find out how a Calico release differs from others, from `data/releases.yml`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FILE = Path(__file__).parent / "data" / "releases.yml"
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version. Anything after the numbers, such as `-windows-ltsc2022`, is ignored."""
+    """Return the numbers of a version, such as (3, 31, 5). A suffix such as `-windows-ltsc2022` is ignored."""
     return tuple(int(part) for part in version.removeprefix("v").partition("-")[0].split("."))
 
 
@@ -39,7 +39,7 @@ class CalicoRelease:
 
     @property
     def windows(self) -> Mapping[str, str]:
-        """The Windows versions that have images, by the suffix of the image tag (`ltsc2022`: `2022`)."""
+        """The Windows versions that have images, by the suffix of the image tag. For example, `ltsc2022` means `2022`."""
         found: Mapping[str, Any] = {}
         for first, versions in _data()["windows"].items():
             if numbers(self.version)[:2] >= numbers(first):
@@ -48,7 +48,7 @@ class CalicoRelease:
 
 
 def all_releases() -> list[CalicoRelease]:
-    """Return all releases with images for HostProcess containers."""
+    """Return all Calico releases that have images for HostProcess containers."""
     return [CalicoRelease(version) for versions in _data()["releases"].values() for version in versions]
 
 
