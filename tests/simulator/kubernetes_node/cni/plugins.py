@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""CNI: adding pods to a network and removing them. This module calls the plugins of a configuration in order.
+"""Add pods to a network and remove them, by calling the CNI plugins of a configuration in order.
 
-The plugins are in separate modules: `win_plugins` (flannel, win-bridge, win-overlay), `sdn_plugins`, `azure_vnet`,
-`calico` and `host_local`. Errors have libcni's format: `plugin type="flannel" name="cbr0" failed (add): …`
-(containernetworking/cni libcni/api.go).
+The plugins are modelled in separate modules: `win_plugins` (flannel, win-bridge, win-overlay), `sdn_plugins`,
+`azure_vnet`, `calico` and `host_local`. Errors have libcni's format: `plugin type="flannel" name="cbr0" failed (add):
+…`.
+
+Source: containernetworking/cni libcni/api.go.
 """
 
 from __future__ import annotations
@@ -53,14 +55,15 @@ def add(
     pod: str = "",
     ports: Sequence[Mapping[str, Any]] = (),
 ) -> Attachment:
-    """Add a pod to the network, and return the result of the last plugin.
+    """Add a pod to a network, and return the result of the last CNI plugin.
 
     Args:
         machine: the node.
-        config: the network configuration.
+        config: the CNI network configuration.
         sandbox: the id of the pod's sandbox.
-        namespace: the id of the sandbox's network namespace; empty for a Docker container.
-        pod_namespace, pod: the pod's Kubernetes namespace and name.
+        namespace: the id of the sandbox's network namespace, or an empty string for a Docker container.
+        pod_namespace: the pod's Kubernetes namespace.
+        pod: the pod's name.
         ports: the port mappings, for plugins with the capability `portMappings`.
 
     Raises:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulate Calico's executables: calico-node.exe, calico.exe, install.exe and the scripts in the image calico/node-windows.
+"""Simulate calico-node.exe, calico.exe, install.exe, and the scripts in the image calico/node-windows.
 
 Since 3.33, calico.exe also contains the other executables: `calico.exe component cni install` works like install.exe,
 and `calico.exe component node …` like calico-node.exe.

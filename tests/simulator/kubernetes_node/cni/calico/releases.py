@@ -39,7 +39,7 @@ class CalicoRelease:
 
     @property
     def windows(self) -> Mapping[str, str]:
-        """The Windows versions that have images, by the suffix of the image tag. For example, `ltsc2022` means `2022`."""
+        """The Windows versions that have images, by the suffix of the image tag, such as `2022` for `ltsc2022`."""
         found: Mapping[str, Any] = {}
         for first, versions in _data()["windows"].items():
             if numbers(self.version)[:2] >= numbers(first):
@@ -53,5 +53,5 @@ def all_releases() -> list[CalicoRelease]:
 
 
 def registries() -> list[str]:
-    """Return the registries in which the images are published."""
+    """Return the image registries to which Calico publishes its images."""
     return list(_data()["registries"])
