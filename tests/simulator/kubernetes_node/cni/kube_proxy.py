@@ -217,7 +217,7 @@ class KubeProxy:
         self._machine.part(ProxyLog).write("I", f'"Source VIP" sourceVip="{settings.source_vip}"')
 
     def _client(self) -> Client:
-        """Return a connection to the API server. If the pod's token does not exist yet, or the API server is not reachable, wait first.
+        """Return a connection to the API server. Wait first while the pod's token is missing or the server unreachable.
 
         Raises:
             ProxyError: the kubeconfig is invalid, or kube-proxy is stopped.
