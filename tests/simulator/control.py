@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Control a fleet of simulated servers over HTTP: status, power buttons, and machines deployed from an image.
+"""Control a fleet of simulated servers over HTTP: read the status, press power buttons, and deploy machines.
 
 GET  /simulator/status             the status of all nodes, by name
 POST /simulator/power   {"node": NAME, "action": "start" | "off" | "reset"}

@@ -11,8 +11,8 @@ The fleet file (YAML):
     cluster: {…}
     domain: {…}
 
-The keys of a node are the fields of `machine.settings.MachineSettings`, and the options that modules of simulated
-commands define.
+The keys of a node are the fields of `machine.settings.MachineSettings`, and the options that the simulated cmdlets,
+programs and services define.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HTTP_PORT = 5985
 HTTPS_PORT = 5986
 _SERVERS = ("artifacts", "registry", "cluster", "domain")
 _PLENTY = 2 << 30
-"""The bytes that must be free in /dev/shm for its use. In a container, it has only 64 MB by default."""
+"""The number of free bytes that /dev/shm must have to be used. In a container, it has only 64 MB by default."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,8 @@ def read_fleet(path: Path) -> FleetFile:
         raise ValueError(f"{path}: expected a mapping with a list under the key `nodes`")
     if unknown := document.keys() - {"nodes", *_SERVERS}:
         raise ValueError(
-            f"{path}: expected nodes, {', '.join(_SERVERS)}, got unknown keys: {', '.join(sorted(map(str, unknown)))}"
+            f"{path}: expected only the keys nodes, {', '.join(_SERVERS)}, "
+            f"got unknown keys: {', '.join(sorted(map(str, unknown)))}"
         )
     nodes = tuple(MachineSettings.read(entry) for entry in document["nodes"])
     for what in ("name", "address"):
@@ -95,8 +96,7 @@ def _memory() -> Path | None:
 
     It is None if there is no such folder, if it lacks space, or if the user has set TMPDIR.
 
-    A node's disk consists of many small files. On a real file system, the kernel would spend half of
-    its work for a fleet on journaling.
+    A node's disk consists of many small files. On a real file system, half of the kernel's work would be journaling.
     """
     memory = Path("/dev/shm")  # mkdtemp creates a new folder in it
     with contextlib.suppress(OSError):
@@ -108,7 +108,7 @@ def _memory() -> Path | None:
 class Fleet:
     """A fleet of simulated servers, each of which listens on its own address.
 
-    The fleet is a context manager, which starts and stops it.
+    It is a context manager that starts the fleet on entry and stops it on exit.
 
     Args:
         nodes: the settings of the nodes.

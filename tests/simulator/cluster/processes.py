@@ -105,7 +105,7 @@ class ProgramGroup:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, arguments: Sequence[str]) -> None:
-        """Start a program. Its log file and error messages bear the program's file name.
+        """Start a program. In log files and error messages, its file name identifies it.
 
         Args:
             arguments: the program's path and its arguments.
@@ -165,7 +165,7 @@ class ProgramGroup:
 
 
 def minimal_environment(folder: Path) -> dict[str, str]:
-    """Return minimal environment variables: programs write only to one folder, and use no proxy.
+    """Return minimal environment variables, with which programs write only to one folder and use no proxy.
 
     Args:
         folder: the folder for HOME and for temporary files.

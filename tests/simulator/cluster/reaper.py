@@ -3,8 +3,8 @@
 """Kill programs whose parent process was killed. Usage: `reaper.py FOLDER`.
 
 The script reads the programs' process ids from stdin, one per line. If the input ends without the line "done", the
-parent is gone. Then the programs are killed and the folder is removed. A parent-death signal would not do, as Linux
-already sends it when the thread that started the programs ends.
+parent is gone. Then the programs are killed and the folder is removed. A parent-death signal would not be sufficient,
+because Linux already sends it when the thread that started the programs ends.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def is_ready(pod: Object) -> bool:
 
 
 def scaled(value: int | str | None, total: int, *, up: bool = True) -> int:
-    """Return `value` as a number. A percentage such as "25%" is taken of `total`, and rounded up or down."""
+    """Return `value` as a number. A percentage such as "25%" means that share of `total`, rounded up or down."""
     if isinstance(value, str) and value.endswith("%"):
         share = int(value[:-1]) * total / 100
         return math.ceil(share) if up else math.floor(share)
@@ -45,7 +45,7 @@ def budget_status(budget: Object, pods: list[Object], desired_replicas: int) -> 
     Args:
         budget: the PodDisruptionBudget.
         pods: the pods to which it applies.
-        desired_replicas: the sum of the desired replicas of these pods' owners.
+        desired_replicas: the number of replicas that the owners of these pods want in total.
     """
     spec, generation = budget["spec"], budget["metadata"].get("generation", 1)
     before = budget.get("status", {})
@@ -85,7 +85,7 @@ def _conditions(before: Object, allowed: int, generation: int) -> list[Object]:
 
 
 def needs_no_budget(pod: Object) -> bool:
-    """Return whether a pod can be evicted without a check of budgets, as it is not running or is being deleted."""
+    """Return whether a pod can be evicted without checking budgets, because it is not running or is being deleted."""
     phase = pod.get("status", {}).get("phase")
     return phase in ("Pending", "Succeeded", "Failed") or bool(pod["metadata"].get("deletionTimestamp"))
 

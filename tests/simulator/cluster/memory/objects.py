@@ -244,7 +244,7 @@ def _check_same(kind: ResourceType, old: Object, new: Object) -> None:
 
 
 def _keep(kind: ResourceType, old: Object, new: Object, subresource: str) -> Object:
-    """Return the new object with the old values of all fields that a write to this subresource must not change."""
+    """Return the new object, but with the old values of fields that a write to this subresource must not change."""
     metadata = {key: value for key, value in new["metadata"].items() if key not in _KEPT and value is not None}
     metadata |= {key: old["metadata"][key] for key in ("name", *_KEPT) if key in old["metadata"]}
     metadata["resourceVersion"] = old["metadata"]["resourceVersion"]

@@ -21,7 +21,7 @@ class Reviews:
         """Answer a review request.
 
         Args:
-            kind: the review's resource type, such as that of TokenReview.
+            kind: the resource type of the review.
             request: the request, whose body is the review.
         """
         body = request.parse_object()

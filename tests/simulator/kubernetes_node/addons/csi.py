@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulate the command lines and sockets of CSI drivers and csi-node-driver-registrar, but no volumes.
+"""Simulate the command lines and sockets of CSI drivers and csi-node-driver-registrar. Volumes are not modelled.
 
 As on Linux, a Unix socket is a file on Windows. A program that listens on a socket creates the file, and fails if the
 file's folder does not exist (Go's net.Listen).

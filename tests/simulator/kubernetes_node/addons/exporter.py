@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulate windows_exporter.exe: its command line and its port, but no metrics.
+"""Simulate windows_exporter.exe, with its command line and its port. The metrics are not modelled.
 
 Sources: prometheus-community/windows_exporter v0.31.8, README.md (flags and collectors), internal/log,
 cmd/windows_exporter.

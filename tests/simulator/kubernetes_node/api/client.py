@@ -45,7 +45,7 @@ class ApiError(Exception):
 
 
 class KubeconfigError(Exception):
-    """The error that a kubeconfig cannot be used. Its text is client-go's message."""
+    """Raised if a kubeconfig cannot be used. The text is client-go's message."""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Decide how often the programs on a node check the cluster for changes.
 
-Real programs watch the API server. The simulated ones list objects at intervals, because each watch would need
-a connection and a thread.
+Real programs watch the API server. The simulated ones list objects at intervals, because each watch
+would need a connection and a thread.
 """
 
 from __future__ import annotations

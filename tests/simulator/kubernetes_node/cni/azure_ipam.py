@@ -2,9 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Simulate azure-vnet-ipam, which assigns the secondary addresses of the virtual machine's network interface to pods.
 
-The plugin reads the
-addresses from Azure's WireServer, 168.63.129.16. The node's entry in the fleet file says whether the machine has a
-WireServer:
+The plugin reads the addresses from Azure's WireServer, 168.63.129.16. The node's entry in the fleet file says whether
+the machine has a WireServer:
 
     azure:
       subnet: 10.240.0.0/16

@@ -96,7 +96,7 @@ def _lease(call: PluginCall, version: str) -> AddressLease:
     ipam = str((call.get("ipam") or {}).get("type") or "")
     failed = "IPAM Invoker Add failed with error: Failed to allocate pool: Failed to delegate: "
     if ipam.removesuffix(".exe") != _IPAM:
-        raise CniError(f"{failed}the simulator does not model the IPAM plugin {ipam!r} of azure-vnet")
+        raise CniError(f"{failed}the simulator does not model azure-vnet with the IPAM plugin {ipam!r}")
     try:
         plugin_path(call.machine, ipam, call.bin_dirs)
         return azure_ipam.allocate(call.machine, call.container, version)

@@ -108,7 +108,7 @@ def _decoded(text: str, what: str) -> dict[str, Any]:
 
 
 def _go_kind(value: object) -> str:
-    """Return the name by which error messages of Go's JSON decoder call the type of a value."""
+    """Return the name of a value's type in error messages of Go's JSON decoder."""
     if isinstance(value, bool):
         return "bool"
     kinds = {str: "string", int: "number", float: "number", list: "array", dict: "object"}
@@ -116,7 +116,7 @@ def _go_kind(value: object) -> str:
 
 
 def _go_type(value: object) -> str:
-    """Return the Go type to which Go's JSON decoder decodes a value."""
+    """Return the Go type into which Go's JSON decoder decodes a value."""
     kinds = {"bool": "bool", "string": "string", "number": "float64", "array": "[]interface {}"}
     return kinds.get(_go_kind(value), "map[string]interface {}" if isinstance(value, dict) else "<nil>")
 

@@ -150,7 +150,7 @@ def _destination(policy: Mapping[str, object]) -> object:
 
 
 def unreachable(machine: Machine) -> list[str]:
-    """Return the destinations of the routes that cannot work, as their next hop is in none of the machine's subnets."""
+    """Return the destinations of routes that cannot work, because the next hop is in none of the machine's subnets."""
     state = state_of(machine)
     subnets = [
         ipaddress.ip_network(address.network)

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Create the HNS network of flanneld: an L2Bridge for host-gw, or an Overlay for vxlan.
 
-A network with the same name but different settings is deleted, no matter
-which program created it. The overlay is not persistent, so flanneld creates it again after a reboot.
+A network with the same name but different settings is deleted, no matter which program created it. The overlay is not
+persistent, so flanneld creates it again after a reboot.
 
 Sources: flannel-io/flannel pkg/backend/hostgw/hostgw_windows.go, pkg/backend/vxlan/vxlan_windows.go and
 device_windows.go, pkg/backend/manager.go.
@@ -33,7 +33,7 @@ _INVALID = "Error registering network: invalid VXLAN backend config"
 
 
 class FlannelError(Exception):
-    """The error that makes flanneld end. Its text is flanneld's log message."""
+    """Raised if flanneld has to end because of an error. The text is flanneld's log message."""
 
 
 @dataclass

@@ -3,7 +3,7 @@
 """Simulate kube-proxy.exe, with its command line, its configuration and its load balancers in HNS.
 
 contracts/kubernetes.json lists the flags and fields. The module `kube_proxy_sync` creates the load balancers. An
-unknown field is only logged, as kube-proxy decodes the file again in lenient mode.
+unknown field is only logged, because kube-proxy decodes the file again in lenient mode.
 
 Sources: kubernetes pkg/proxy/winkernel/proxier.go for the behavior and messages on Windows, and
 cmd/kube-proxy/app/options.go for the lenient mode.
@@ -44,7 +44,7 @@ _NO_PROXIER = "unable to create proxier: "
 
 
 class ProxyError(Exception):
-    """The error that makes kube-proxy end. Its text is kube-proxy's message."""
+    """Raised if kube-proxy has to end because of an error. The text is kube-proxy's message."""
 
 
 @dataclass

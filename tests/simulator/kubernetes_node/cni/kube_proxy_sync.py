@@ -2,9 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Keep kube-proxy's load balancers and endpoints in HNS in line with the cluster's services.
 
-A failure is logged, and the
-next synchronization tries again. On an overlay network, kube-proxy first creates an endpoint
-for its source address. If this fails, it creates no load balancers.
+A failure is logged, and the next synchronization tries again. On an overlay network, kube-proxy first creates an
+endpoint for its source address. If this fails, it creates no load balancers.
 
 The source of the messages and their order is kubernetes pkg/proxy/winkernel/proxier.go (syncProxyRules).
 """

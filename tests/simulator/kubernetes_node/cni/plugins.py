@@ -120,7 +120,7 @@ def endpoint_name(plugin: str, network: str, sandbox: str) -> str:
 
 
 def remove(machine: Machine, config_name: str, sandbox: str) -> None:
-    """Remove a pod from the network: delete its HNS endpoint and namespace, and release its address.
+    """Remove a pod from the network: delete its HNS endpoint and network namespace, and release its address.
 
     Raises:
         CniError: a CNI plugin fails.

@@ -41,7 +41,7 @@ def flannel(call: PluginCall) -> Attachment:
     inner = call.delegate(delegate)
     add = {"win-bridge": win_bridge, "win-overlay": win_overlay, **sdn_plugins.PLUGINS}.get(inner.kind)
     if add is None:
-        raise CniError(f"the simulator does not model flannel's delegate {delegate['type']}")
+        raise CniError(f"the simulator does not model flannel with the delegate plugin {delegate['type']}")
     try:
         return add(inner)
     except CniError as error:

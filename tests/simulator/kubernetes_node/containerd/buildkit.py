@@ -47,7 +47,7 @@ class Buildkitd:
         self.namespace = namespace or str(config.get("worker", {}).get("containerd", {}).get("namespace", "buildkit"))
 
     def places(self, host: str) -> list[RegistryEndpoint]:
-        """Return the endpoints from which buildkitd pulls a registry's images: the mirrors, then the registry itself."""
+        """Return the endpoints from which buildkitd pulls a registry's images: first the mirrors, then the registry."""
         tables = self.config.get("registry", {})
 
         def place(name: str, *, mirror: bool) -> RegistryEndpoint:
@@ -193,7 +193,7 @@ def _keep(store: Any, namespace: str, name: str, built: Built) -> str:
 
 
 def _credentials(invocation: Invocation, machine: Machine, host: str) -> str:
-    """Return the `user:password` for a registry from the client's config.json, or an empty string if the file has none."""
+    """Return the `user:password` for a registry from the client's config.json, or an empty string if it is missing."""
     path = f"{invocation.variable('DOCKER_CONFIG')}\\config.json"
     if not machine.files.is_file(path):
         return ""

@@ -26,7 +26,7 @@ _LISTS = {"ENTRYPOINT": "Entrypoint", "CMD": "Cmd"}
 
 
 class BuildError(Exception):
-    """The error that a Dockerfile cannot be built. Its text is BuildKit's message."""
+    """Raised if a Dockerfile cannot be built. The text is BuildKit's message."""
 
 
 @dataclass

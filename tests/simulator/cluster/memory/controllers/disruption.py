@@ -35,7 +35,7 @@ class DisruptionController:
         self._objects.update(kind, namespace, name, lambda live: live | {"status": status}, subresource="status")
 
     def _replicas(self, namespace: str, pods: list[Object]) -> int:
-        """Return the sum of the desired replicas of the owners of some pods.
+        """Return how many replicas the owners of the given pods want in total.
 
         A pod counts as one replica if its owner does not exist or is of a kind without replicas.
         """

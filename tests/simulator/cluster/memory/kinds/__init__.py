@@ -85,7 +85,7 @@ def validate(kind: ResourceType, obj: Object, old: Object | None) -> list[Cause]
         old: the object before the change, or None if it is new.
 
     Returns:
-        The errors; an empty list if the object is valid.
+        The errors, or an empty list if the object is valid.
     """
     causes = [] if old is not None else _validate_name(kind, obj["metadata"]["name"])
     if kind.key in _WORKLOADS:

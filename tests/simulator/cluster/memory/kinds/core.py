@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Set defaults in, and validate, namespaces, services, secrets and certificate signing requests."""
+"""Set the defaults of namespaces, services, secrets and certificate signing requests, and validate them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Set defaults in, and validate, DaemonSets, Deployments, ReplicaSets and PodDisruptionBudgets."""
+"""Set the defaults of DaemonSets, Deployments, ReplicaSets and PodDisruptionBudgets, and validate them."""
 
 from __future__ import annotations
 

@@ -118,7 +118,10 @@ def _peer(kind: str, address: str, asn: int) -> tuple[str, str, int]:
 
 
 def _of_object(spec: dict[str, Any], name: str, own: str) -> list[tuple[str, str, int]]:
-    """Return the peer of a BGPPeer object in a list. It is empty if the object is neither global nor for this node."""
+    """Return a list with the peer of a BGPPeer object.
+
+    The list is empty if the object has a node selector, is for another node, or names this node as the peer.
+    """
     address = str(spec.get("peerIP") or "").partition(":")[0]
     if not address or address == own or spec.get("nodeSelector") or spec.get("node", name) != name:
         return []

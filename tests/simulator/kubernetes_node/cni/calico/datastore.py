@@ -30,7 +30,7 @@ _KINDS = {
 
 
 class DatastoreError(Exception):
-    """The error that a request for one of Calico's objects failed.
+    """Raised if a request for one of Calico's objects failed.
 
     Args:
         kind: the kind of failure: `missing`, `exists`, `conflict`, `unauthorized` or `other`.
@@ -60,7 +60,7 @@ def _failure(error: ApiError | OSError, what: str, method: str, url: str) -> Dat
 
 
 class Datastore:
-    """Calico's datastore, which is the Kubernetes API, as one program can access it.
+    """A program's access to Calico's datastore, which is the Kubernetes API.
 
     Args:
         client: the connection to the API server, with the rights of the program's account.

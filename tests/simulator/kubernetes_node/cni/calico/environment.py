@@ -26,7 +26,7 @@ _ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 class CalicoError(Exception):
-    """The error that a Calico program cannot continue. Its text is the program's log message."""
+    """Raised if a Calico program cannot continue. The text is the program's log message."""
 
 
 class StoppedError(Exception):

@@ -80,6 +80,8 @@ def _connect(machine: Machine, run: Invocation, output: Output) -> Datastore:
 
     Raises:
         CalicoError: Typha is configured, but its service is not found.
+        KubeconfigError: an environment variable or the token of the service account is missing.
+        StoppedError: the container is being stopped.
     """
     while True:
         try:

@@ -29,7 +29,7 @@ _RETRIES = 20
 
 
 class IpamError(Exception):
-    """The error that IPAM refuses a request. Its text is the reason."""
+    """Raised if IPAM refuses a request. The text is the reason."""
 
 
 def name_of(network: ipaddress.IPv4Network) -> str:
@@ -55,7 +55,7 @@ class Ipam:
         return own or self._claim(pools)
 
     def assign(self, handle: str, attributes: dict[str, str]) -> tuple[str, ipaddress.IPv4Network]:
-        """Assign an address from the node's block to a handle (a pod). Return the address and the block.
+        """Assign an address from the node's block to a pod's handle. Return the address and the block.
 
         Raises:
             IpamError: no address is available, or strict affinity is off.
@@ -195,7 +195,7 @@ class Ipam:
     def _candidates(self, pools: list[Object]) -> Iterator[ipaddress.IPv4Network]:
         """Yield the address blocks of the pools. The node's name determines which block comes first.
 
-        Source: randomBlockGenerator.
+        Source: randomBlockGenerator in libcalico-go/lib/ipam.
         """
         for item in pools:
             pool = ipaddress.IPv4Network(item["spec"]["cidr"])

@@ -62,7 +62,7 @@ def add(call: PluginCall) -> Attachment:
 def _log(call: PluginCall) -> None:
     """Write to the log file that the CNI configuration names, and create its folder if needed.
 
-    Source: internal/pkg/utils, Log.
+    Source: the function Log in internal/pkg/utils.
     """
     path = str(call.get("log_file_path") or "")
     if not path:

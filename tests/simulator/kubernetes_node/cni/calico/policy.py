@@ -24,7 +24,7 @@ _PROTOCOLS = {"TCP": 6, "UDP": 17, "SCTP": 132}
 
 
 class _NotSupportedError(Exception):
-    """The error that Windows cannot express a rule of a network policy."""
+    """Raised if Windows cannot express a rule of a network policy."""
 
 
 @dataclass

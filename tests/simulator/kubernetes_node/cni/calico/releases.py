@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find out how a Calico release differs from others, from `data/releases.yml`."""
+"""The features and images of each Calico release, which are listed in `data/releases.yml`."""
 
 from __future__ import annotations
 
