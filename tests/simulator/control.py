@@ -56,7 +56,7 @@ class ControlServer:
 
     def __init__(self, fleet: Fleet, address: str = "127.0.0.1", port: int = 0) -> None:
         class ControlHandler(BaseHTTPRequestHandler):
-            """A handler that responds to one request."""
+            """The handler of an HTTP request to the control server."""
 
             def do_GET(self) -> None:
                 """Respond with the status of all nodes."""
@@ -66,7 +66,7 @@ class ControlServer:
                     _answer(self, 404, {"error": f"unknown path {self.path}"})
 
             def do_POST(self) -> None:
-                """Run the requested command."""
+                """Run the command that the request's path names."""
                 work = {"/simulator/power": power, "/simulator/deploy": deploy}.get(self.path)
                 if work is None:
                     _answer(self, 404, {"error": f"unknown path {self.path}"})

@@ -81,7 +81,7 @@ def read_fleet(path: Path) -> FleetFile:
 
 @dataclass
 class FleetNode:
-    """A machine, and the server for its network ports."""
+    """A simulated machine, and the server that listens on its network ports."""
 
     machine: Machine
     server: NodeServer

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 ADVERTISED = "192.0.2.10"
 """The advertised address of the API server.
 
-kubeadm rejects a loopback address. No program listens on this address or connects to it (RFC 5737).
+kubeadm rejects a loopback address. This address is reserved for documentation (RFC 5737). No program listens on it or
+connects to it.
 """
 
 

@@ -18,7 +18,7 @@ _PORTS = range(20000, 32000)
 
 
 class ProcessError(RuntimeError):
-    """A program failed or did not become ready in time, or no free port was found."""
+    """Raised if a program failed or did not become ready in time, or if no free port was found."""
 
 
 def free_port(address: str) -> int:

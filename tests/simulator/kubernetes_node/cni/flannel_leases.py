@@ -140,7 +140,7 @@ class Leases:
 
 
 def _without(policies: list[dict[str, object]], subnet: str) -> list[dict[str, object]]:
-    """Return a network's policies without the route to a subnet."""
+    """Return an HNS network's policies without the route to a subnet."""
     return [item for item in policies if _destination(item) != subnet]
 
 

@@ -42,7 +42,7 @@ def owner_reference(owner: Object) -> Object:
 
 
 def owned(owner: Object, objects: list[Object]) -> list[Object]:
-    """Return the objects that a controller owns."""
+    """Return those of the given objects that an owner such as a DaemonSet controls."""
     uid = owner["metadata"]["uid"]
     return [
         one

@@ -13,7 +13,10 @@ _ORPHAN_SECONDS = 2.0  # the real controller waits at least 40 s; 2 s are enough
 
 
 class PodGarbageCollector:
-    """The controller that deletes pods whose node is gone, without waiting for the node's kubelet (podgc)."""
+    """The controller that deletes pods whose node is gone, without waiting for the node's kubelet.
+
+    It corresponds to the controller podgc in Kubernetes.
+    """
 
     watches: tuple[str, ...] = ("pods", "nodes")
     every = 0.5

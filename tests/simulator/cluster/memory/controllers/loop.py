@@ -21,7 +21,7 @@ _PAUSE = 0.02  # collects a burst of changes
 
 
 class Controller(Protocol):
-    """One control loop; `sync` moves the actual state one step closer to the desired state."""
+    """A control loop. Its `sync` method moves the actual state one step closer to the desired state."""
 
     watches: tuple[str, ...]
     """The plural names of the resources whose changes trigger a sync."""

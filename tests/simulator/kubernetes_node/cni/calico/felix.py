@@ -115,7 +115,7 @@ class _Felix:
         self._warned: set[str] = set()
 
     def work(self) -> None:
-        """Bring HNS in line with the datastore at intervals."""
+        """Bring HNS in line with Calico's datastore at intervals."""
         while True:
             if self._machine.network.is_up:
                 self._compare()

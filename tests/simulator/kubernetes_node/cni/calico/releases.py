@@ -33,7 +33,7 @@ class CalicoRelease:
     version: str
 
     def has(self, feature: str) -> bool:
-        """Return whether this release has a feature. The data file lists ranges of releases for each feature."""
+        """Return whether this release has a feature. `data/releases.yml` lists ranges of releases for each feature."""
         own = numbers(self.version)
         return any(numbers(first) <= own and (not last or own < numbers(last)) for first, last in _data()[feature])
 
