@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Control of a whole fleet over HTTP, including the power buttons, because a node that is off cannot respond.
+"""Control a fleet of simulated servers over HTTP: read the status, press power buttons, and deploy machines.
 
 GET  /simulator/status             the status of all nodes, by name
 POST /simulator/power   {"node": NAME, "action": "start" | "off" | "reset"}
@@ -40,7 +40,7 @@ def power(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
 
 
 def deploy(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
-    """Start a new machine from the disk of another machine, and return its name and address.
+    """Start a new machine from a copy of another machine's disk, and return its name and address.
 
     Raises:
         ValueError, OSError: see `Fleet.deploy_image`.
@@ -52,11 +52,11 @@ def deploy(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
 
 
 class ControlServer:
-    """The HTTP server that controls a fleet."""
+    """The HTTP server that controls a fleet of simulated servers."""
 
     def __init__(self, fleet: Fleet, address: str = "127.0.0.1", port: int = 0) -> None:
         class ControlHandler(BaseHTTPRequestHandler):
-            """A handler that responds to one request."""
+            """The handler of an HTTP request to the control server."""
 
             def do_GET(self) -> None:
                 """Respond with the status of all nodes."""
@@ -66,7 +66,7 @@ class ControlServer:
                     _answer(self, 404, {"error": f"unknown path {self.path}"})
 
             def do_POST(self) -> None:
-                """Run the requested command."""
+                """Run the command that the request's path names."""
                 work = {"/simulator/power": power, "/simulator/deploy": deploy}.get(self.path)
                 if work is None:
                     _answer(self, 404, {"error": f"unknown path {self.path}"})
@@ -87,7 +87,7 @@ class ControlServer:
         self.url = f"http://{address}:{self._server.port}"
 
     def start(self) -> None:
-        """Start serving in a thread."""
+        """Start a thread that serves requests."""
         threading.Thread(target=self._server.serve_forever, name="fleet-control", daemon=True).start()
 
     def stop(self) -> None:

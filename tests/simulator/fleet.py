@@ -6,12 +6,13 @@ The fleet file (YAML):
 
     nodes:
       - {name: win-a, address: 127.20.0.11, windows: "2022", user: Administrator, password: …, …}
-    artifacts: {…}      # further servers: see world.py
+    artifacts: {…}      # further servers, described in world.py
     registry: {…}
     cluster: {…}
     domain: {…}
 
-The keys of a node are the fields of `machine.settings.MachineSettings`, and the options of the command families.
+The keys of a node are the fields of `machine.settings.MachineSettings`, and the options that the simulated cmdlets,
+programs and services define.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ HTTP_PORT = 5985
 HTTPS_PORT = 5986
 _SERVERS = ("artifacts", "registry", "cluster", "domain")
 _PLENTY = 2 << 30
-"""The number of bytes that must be free in /dev/shm; in a container, it has only 64 MB by default."""
+"""The number of free bytes that /dev/shm must have to be used. In a container, it has only 64 MB by default."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ def read_fleet(path: Path) -> FleetFile:
         raise ValueError(f"{path}: expected a mapping with a list under the key `nodes`")
     if unknown := document.keys() - {"nodes", *_SERVERS}:
         raise ValueError(
-            f"{path}: expected nodes, {', '.join(_SERVERS)}, got unknown keys: {', '.join(sorted(map(str, unknown)))}"
+            f"{path}: expected only the keys nodes, {', '.join(_SERVERS)}, "
+            f"got unknown keys: {', '.join(sorted(map(str, unknown)))}"
         )
     nodes = tuple(MachineSettings.read(entry) for entry in document["nodes"])
     for what in ("name", "address"):
@@ -79,21 +81,22 @@ def read_fleet(path: Path) -> FleetFile:
 
 @dataclass
 class FleetNode:
-    """A machine, and the server for its network ports."""
+    """A simulated machine, and the server that listens on its network ports."""
 
     machine: Machine
     server: NodeServer
 
     def status(self) -> dict[str, object]:
-        """Return the node's part of the response to GET /simulator/status."""
+        """Return the node's status, which is part of the response to GET /simulator/status."""
         return self.server.status()
 
 
 def _memory() -> Path | None:
-    """Return an in-memory folder, or None if there is none, it lacks space, or TMPDIR is set.
+    """Return an in-memory folder for temporary files, or None.
 
-    A node's disk consists of many small files. On a real file system, half of the kernel's work for a fleet would be
-    journaling.
+    It is None if there is no such folder, if it lacks space, or if the user has set TMPDIR.
+
+    A node's disk consists of many small files. On a real file system, half of the kernel's work would be journaling.
     """
     memory = Path("/dev/shm")  # mkdtemp creates a new folder in it
     with contextlib.suppress(OSError):
@@ -103,12 +106,15 @@ def _memory() -> Path | None:
 
 
 class Fleet:
-    """The machines of a fleet, which listen on their addresses; a context manager that starts and stops the fleet.
+    """A fleet of simulated servers, each of which listens on its own address.
+
+    It is a context manager that starts the fleet on entry and stops it on exit.
 
     Args:
         nodes: the settings of the nodes.
-        state: the folder for the nodes' files. The default is a temporary folder, which `stop` deletes.
-        http_port, https_port: the WinRM ports of every node.
+        state: the folder for the nodes' files. By default, it is a temporary folder, which `stop` deletes.
+        http_port: the port for WinRM over HTTP, on every node.
+        https_port: the port for WinRM over HTTPS.
     """
 
     def __init__(
@@ -132,7 +138,7 @@ class Fleet:
         """Set up and boot the machines, and open their ports.
 
         Raises:
-            OSError: an address or port is taken.
+            OSError: an address is not available, or a port is in use.
             ValueError: the settings of a node are invalid.
         """
         addresses = [settings.address for settings in self._settings]
@@ -150,8 +156,8 @@ class Fleet:
 
         Args:
             settings: the settings of the machine.
-            source: the machine whose disk is copied. If it is None, Windows is installed in the machine's folder; files
-                from an earlier run are kept if the caller chose the folder `state`.
+            source: the machine whose disk is copied. If it is None, Windows is set up in the machine's folder. Files
+                from an earlier run are kept, unless the fleet's folder is temporary.
 
         Raises:
             OSError: the machine cannot listen on its address.
@@ -181,12 +187,13 @@ class Fleet:
         return self.nodes[name].machine
 
     def deploy_image(self, from_node: str, name: str, address: str, **changes: object) -> FleetNode:
-        """Start a new machine from the disk of a machine that is off, as a cloud does from a golden image.
+        """Start a new machine from a copy of another machine's disk, as a cloud does from a golden image.
 
         Args:
             from_node: the machine whose disk is copied; it must be off.
-            name, address: the new machine's name and address in the fleet. Its computer name is the name on
-                the disk, or random if the disk was generalized.
+            name: the new machine's name in the fleet. Its computer name is the one on the disk, or a random one if the
+                disk was generalized.
+            address: the new machine's address.
             changes: further settings of the new machine (`user`, `password`, `disk_gb`, options …).
 
         Returns:
@@ -209,7 +216,7 @@ class Fleet:
         return self.add(merged, other)
 
     def stop(self) -> None:
-        """Close all ports, end all processes, and delete the temporary folder."""
+        """Close all ports of the fleet, end all processes, and delete the fleet's folder if it is temporary."""
         for node in self.nodes.values():
             node.machine.power.retire()
             node.server.stop()

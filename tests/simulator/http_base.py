@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The base class of the simulator's HTTP servers: threads, TLS, and clients that disconnect."""
+"""The base class of the simulator's HTTP servers, which use threads and TLS, and tolerate clients that disconnect."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _LOG = logging.getLogger(__name__)
 
 
 class HttpServer(http.server.ThreadingHTTPServer):
-    """A server with a thread for each connection.
+    """An HTTP or HTTPS server with a thread for each connection.
 
     Args:
-        address: the IPv4 address and port to listen on; port 0 picks a free port.
+        address: the IPv4 address and port to listen on. Port 0 picks a free port.
         handler: the class that handles the requests of one connection.
-        tls: the context for HTTPS; if it is None, the server uses HTTP.
+        tls: the TLS context for HTTPS, or None for HTTP.
     """
 
     daemon_threads = True
@@ -41,7 +41,7 @@ class HttpServer(http.server.ThreadingHTTPServer):
         return int(self.server_address[1])
 
     def server_bind(self) -> None:
-        """Bind without HTTPServer's DNS lookup of the host name."""
+        """Bind the server's socket without HTTPServer's DNS lookup of the host name."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
@@ -61,10 +61,10 @@ class HttpServer(http.server.ThreadingHTTPServer):
         return connection, peer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log a connection's error at debug level only: it usually means that the client has disconnected."""
+        """Log a connection's error only at debug level, as it usually means that the client has disconnected."""
         _LOG.debug("connection of %s ended", client_address, exc_info=True)
 
     def stop(self) -> None:
-        """Stop listening; open connections stay open."""
+        """Stop listening. Open connections stay open."""
         self.shutdown()
         self.server_close()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A cluster in memory: an HTTPS API server and its controllers, as threads of this process."""
+"""A Kubernetes cluster in memory: its HTTPS API server and controllers run as threads of this process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .processes import free_port
 
 
 class MemoryCluster:
-    """One running cluster, which `stop` removes completely."""
+    """A running cluster with an API server and controllers. Its `stop` method removes it completely."""
 
     def __init__(self, options: ClusterOptions) -> None:
         """Start the cluster, and wait until it is ready, which takes less than a second."""
@@ -61,11 +61,11 @@ class MemoryCluster:
         self._controllers.start()
 
     def set_clock(self, seconds: float) -> None:
-        """Set how many seconds the API server's clock is ahead when it checks client certificates."""
+        """Set how many seconds the API server's clock runs ahead. It affects only the check of client certificates."""
         self._authenticator.ahead = datetime.timedelta(seconds=seconds)
 
     def stop(self) -> None:
-        """Stop the threads, and remove the folder."""
+        """Stop the cluster's threads, and remove its folder."""
         self._store.close()
         self._http.close()
         self._thread.join(10)

@@ -9,29 +9,36 @@ from dataclasses import dataclass
 ADVERTISED = "192.0.2.10"
 """The advertised address of the API server.
 
-kubeadm rejects a loopback address. No program listens on this address or connects to it (RFC 5737).
+kubeadm rejects a loopback address. This address is reserved for documentation (RFC 5737). No program listens on it or
+connects to it.
 """
 
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """The options of a cluster; both kinds of cluster have the same options."""
+    """The options of a cluster for tests. A simulated and a real control plane have the same options."""
 
     version: str = "1.37.1"
-    """The version of the control plane, without "v". A real control plane needs programs of this version."""
+    """The version of the control plane, without "v". For a real control plane, programs of this version are needed."""
     address: str = "127.0.0.1"
     """The address on which the API server listens."""
     port: int = 0
-    """The port of the API server; 0 picks a free port."""
+    """The port of the API server, or 0 to pick a free port."""
     extra_sans: tuple[str, ...] = ()
-    """Additional names and addresses for the server's certificate."""
+    """Additional host names and IP addresses for the API server's certificate."""
     pod_cidr: str = "10.244.0.0/16"
-    """The network from which each node gets a /24."""
+    """The pod network, from which each node gets a /24."""
     service_cidr: str = "10.96.0.0/12"
     cluster_name: str = "kubernetes"
     dns_domain: str = "cluster.local"
     node_grace_period: float = 40.0
-    """The seconds without a heartbeat after which a node is Unknown (--node-monitor-grace-period)."""
+    """The seconds without a heartbeat after which a node's status is Unknown.
+
+    It corresponds to kube-controller-manager's flag --node-monitor-grace-period.
+    """
 
     client_certificate_seconds: float = 365 * 86400
-    """The validity period of kubelets' client certificates (--cluster-signing-duration)."""
+    """The validity period of kubelets' client certificates.
+
+    It corresponds to kube-controller-manager's flag --cluster-signing-duration.
+    """

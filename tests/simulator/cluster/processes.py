@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Child processes with log files; they are stopped by process id."""
+"""Start and stop child processes, each with a log file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PORTS = range(20000, 32000)
 
 
 class ProcessError(RuntimeError):
-    """A program failed or did not become ready in time, or no free port was found."""
+    """Raised if a program failed or did not become ready in time, or if no free port was found."""
 
 
 def free_port(address: str) -> int:
@@ -31,7 +31,7 @@ def free_port(address: str) -> int:
         The port number.
 
     Raises:
-        ProcessError: none of 200 random ports is free.
+        ProcessError: 200 random ports were tried, and none is free.
     """
     for port in random.sample(_PORTS, 200):
         with socket.socket() as probe:
@@ -48,7 +48,7 @@ def wait_until(ready: Callable[[], bool], what: str, seconds: float, interval: f
 
     Args:
         ready: a function that returns whether the condition is true.
-        what: a description of the condition, for the error.
+        what: a description of the condition, for the error message.
         seconds: the time limit.
         interval: the seconds between two polls.
 
@@ -67,11 +67,11 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], seconds: float
 
     Args:
         arguments: the program and its arguments.
-        environment: the complete environment.
+        environment: the complete environment variables of the program.
         seconds: the time limit.
 
     Returns:
-        The standard output.
+        The program's standard output.
 
     Raises:
         ProcessError: the program failed. The message contains the end of its output.
@@ -87,14 +87,14 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], seconds: float
 
 
 class ProgramGroup:
-    """Programs that run together, log into one folder, and end when this process ends or is killed."""
+    """A group of programs with a common log folder. They end when this process ends or is killed."""
 
     def __init__(self, logs: Path, environment: Mapping[str, str]) -> None:
-        """Start reaper.py, which kills the programs and removes `logs` if this process is killed.
+        """Start the helper script reaper.py, which kills the programs and removes `logs` if this process is killed.
 
         Args:
             logs: a folder that only these programs use.
-            environment: the environment of each program.
+            environment: the environment variables of each program.
         """
         self._logs = logs
         reaper = [sys.executable, "-I", "-S", str(Path(__file__).with_name("reaper.py")), str(logs)]
@@ -105,7 +105,7 @@ class ProgramGroup:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, arguments: Sequence[str]) -> None:
-        """Start a program, which is identified by its file name.
+        """Start a program. In log files and error messages, its file name identifies it.
 
         Args:
             arguments: the program's path and its arguments.
@@ -124,7 +124,7 @@ class ProgramGroup:
         self._tell_reaper(str(self._running[name].pid))
 
     def check(self) -> None:
-        """Raise an error if a program has ended.
+        """Raise an error if a program of the group has ended.
 
         Raises:
             ProcessError: a program has ended. The message contains its name and the end of its log.
@@ -134,7 +134,7 @@ class ProgramGroup:
                 raise ProcessError(f"{name} ended with exit code {process.returncode}\n{self._tail(name)}")
 
     def stop(self, seconds: float = 5) -> None:
-        """Stop all programs in reverse order, and kill those that do not stop in time.
+        """Stop all programs, the last one first, and kill those that do not stop in time.
 
         Args:
             seconds: the time limit for all of them together.
@@ -165,7 +165,7 @@ class ProgramGroup:
 
 
 def minimal_environment(folder: Path) -> dict[str, str]:
-    """Return an environment in which programs write only to one folder and use no proxy.
+    """Return minimal environment variables, with which programs write only to one folder and use no proxy.
 
     Args:
         folder: the folder for HOME and for temporary files.

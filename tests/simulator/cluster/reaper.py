@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""End programs whose parent was killed: `reaper.py FOLDER` reads process ids, one per line, from stdin.
+"""Kill programs whose parent process was killed. Usage: `reaper.py FOLDER`.
 
-If the input ends without the line "done", the parent is gone. Then the programs are killed and the folder is removed.
-(A parent-death signal is not sufficient: Linux sends it when the thread that started the programs ends.)
+The script reads the programs' process ids from stdin, one per line. If the input ends without the line "done", the
+parent is gone. Then the programs are killed and the folder is removed. A parent-death signal would not be sufficient,
+because Linux already sends it when the thread that started the programs ends.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 
 
 def main() -> None:
-    """Read the process ids, wait, and clean up if the parent is gone."""
+    """Read process ids until the input ends. If the parent is gone, kill the programs and remove the folder."""
     pids: list[int] = []
     for line in sys.stdin:
         if line.strip() == "done":

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Authorization: RBAC with the objects in the store, and the node authorizer for kubelets."""
+"""Authorize API requests with RBAC and, for kubelets, with the node authorizer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _READ = ("get", "list", "watch")
 
 
 class Authorizer:
-    """The authorizer: RBAC with the roles and bindings in the store, and the node authorizer's rules for kubelets."""
+    """An authorizer that combines RBAC (with the stored roles and bindings) with the node authorizer for kubelets."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
@@ -33,7 +33,7 @@ class Authorizer:
             raise _refusal(user, target, reason)
 
     def decide(self, user: User, target: Target) -> tuple[bool, str]:
-        """Return whether a user may send a request and, if not, the specific reason (empty if there is none)."""
+        """Return whether a user may send a request, and the reason for a refusal (an empty string if there is none)."""
         if "system:masters" in user.groups:
             return True, ""
         reason = ""
@@ -63,7 +63,7 @@ class Authorizer:
         return (role or {}).get("rules") or []
 
     def _node_refusal(self, node: str, target: Target) -> str:
-        """Return why a kubelet may not access objects that do not belong to its node, or an empty string if it may."""
+        """Return why the node authorizer denies a kubelet's request, or an empty string if it does not."""
         own_only = f"node '{node}' cannot read '{target.name}', only its own Node object"
         if target.resource == "nodes" and target.verb in _READ:
             return "" if target.name == node else own_only

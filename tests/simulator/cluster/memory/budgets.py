@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""PodDisruptionBudgets: their status, and the check of evictions against them.
+"""Compute the status of PodDisruptionBudgets, and check evictions against them.
 
 Sources: k8s.io/kubernetes/pkg/controller/disruption and pkg/registry/core/pod/storage/eviction.go.
 """
@@ -25,7 +25,7 @@ def is_ready(pod: Object) -> bool:
 
 
 def scaled(value: int | str | None, total: int, *, up: bool = True) -> int:
-    """Return a number as it is, and a percentage such as "25%" as that share of `total`, rounded up or down."""
+    """Return `value` as a number. A percentage such as "25%" means that share of `total`, rounded up or down."""
     if isinstance(value, str) and value.endswith("%"):
         share = int(value[:-1]) * total / 100
         return math.ceil(share) if up else math.floor(share)
@@ -33,19 +33,19 @@ def scaled(value: int | str | None, total: int, *, up: bool = True) -> int:
 
 
 def covers(budget: Object, pod: Object) -> bool:
-    """Return whether a budget applies to a pod."""
+    """Return whether a PodDisruptionBudget applies to a pod."""
     if budget["metadata"]["namespace"] != pod["metadata"]["namespace"]:
         return False
     return selector_matches(budget["spec"].get("selector"), pod["metadata"].get("labels") or {})
 
 
 def budget_status(budget: Object, pods: list[Object], desired_replicas: int) -> Object:
-    """Return the current status of a budget.
+    """Return the current status of a PodDisruptionBudget.
 
     Args:
-        budget: the budget.
-        pods: the pods to which the budget applies.
-        desired_replicas: the sum of the desired replicas of these pods' owners.
+        budget: the PodDisruptionBudget.
+        pods: the pods to which it applies.
+        desired_replicas: the number of replicas that the owners of these pods want in total.
     """
     spec, generation = budget["spec"], budget["metadata"].get("generation", 1)
     before = budget.get("status", {})
@@ -85,16 +85,16 @@ def _conditions(before: Object, allowed: int, generation: int) -> list[Object]:
 
 
 def needs_no_budget(pod: Object) -> bool:
-    """Return whether a pod can always be evicted, because it is not running or is already being deleted."""
+    """Return whether a pod can be evicted without checking budgets, because it is not running or is being deleted."""
     phase = pod.get("status", {}).get("phase")
     return phase in ("Pending", "Succeeded", "Failed") or bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def charge(budgets: list[Object], pod: Object) -> Object | None:
-    """Use up one disruption that the pod's budget allows.
+    """Use up one of the disruptions that a pod's PodDisruptionBudget allows.
 
     Args:
-        budgets: the budgets that apply to the pod.
+        budgets: the PodDisruptionBudgets that apply to the pod.
         pod: the pod to evict.
 
     Returns:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The cluster's certificate authority: server and client certificates, and signing of CSRs."""
+"""The cluster's certificate authority, which issues server and client certificates and signs CSRs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ USAGES = {
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return a private key as PEM, as kubeadm writes it."""
+    """Return a private key as PEM in the format that kubeadm writes."""
     return certificates.key_pem(key, PrivateFormat.TraditionalOpenSSL)
 
 
 class Authority:
-    """A certificate authority that exists only as long as this process."""
+    """A certificate authority that is kept only in memory."""
 
     def __init__(self, common_name: str) -> None:
         self._signer = Issuer(named(common_name), new_key())
@@ -63,8 +63,8 @@ class Authority:
 
         Args:
             name: the subject.
-            key: the public key, or a request that contains it.
-            usages: the usages, which are keys of `USAGES`.
+            key: the public key, or a certificate signing request that contains it.
+            usages: the extended key usages, as keys of `USAGES`.
             alternative: the subject alternative names.
             lifetime: the validity period.
 
@@ -96,7 +96,7 @@ class Authority:
         return self.issue(named(common_name, organizations), key.public_key(), ["client auth"]), key_pem(key)
 
     def server(self, common_name: str, sans: Iterable[str]) -> tuple[bytes, bytes]:
-        """Issue a server certificate with a new key, for names and addresses.
+        """Issue a server certificate with a new key for DNS names and IP addresses.
 
         Returns:
             The certificate and the key in PEM.

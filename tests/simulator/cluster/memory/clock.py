@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Times in the API's formats."""
+"""Format and parse times as the Kubernetes API does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def parse(text: str) -> datetime.datetime:
 
 
 def age(text: str | None) -> float:
-    """Return the seconds since a time, or infinity if the text is None or empty.
+    """Return the seconds since a time, or infinity if `text` is None or empty.
 
     Raises:
         ValueError: the text is not a time.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Errors of the Kubernetes API: each is a `Status` object with the code, reason and message of the real server.
+"""Errors of the Kubernetes API, as `Status` objects with the real server's code, reason and message.
 
 Source of the messages: k8s.io/apimachinery/pkg/api/errors/errors.go and pkg/util/validation/field/errors.go.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Cause:
-    """One invalid field: its path, the machine-readable reason and the message."""
+    """An invalid field of an object: the path, the machine-readable reason and the message."""
 
     field: str
     reason: str
@@ -32,7 +32,7 @@ class ApiErrorResponse(Exception):
         self.details = details
 
     def status(self) -> dict[str, Any]:
-        """Return the `Status` object."""
+        """Return the error as a `Status` object of the Kubernetes API."""
         body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
         body |= {"message": self.message, "reason": self.reason}
         if self.details is not None:
@@ -41,7 +41,7 @@ class ApiErrorResponse(Exception):
 
 
 def qualified(plural: str, group: str) -> str:
-    """Return a resource's name as messages contain it, such as "pods" or "daemonsets.apps"."""
+    """Return a resource type's name as error messages contain it, such as "pods" or "daemonsets.apps"."""
     return f"{plural}.{group}" if group else plural
 
 
@@ -56,7 +56,7 @@ def not_found(plural: str, group: str, name: str) -> ApiErrorResponse:
 
 
 def already_exists(plural: str, group: str, name: str) -> ApiErrorResponse:
-    """Return the error for an object whose name is in use."""
+    """Return the error for creating an object whose name is already in use."""
     text = f'{qualified(plural, group)} "{name}" already exists'
     return ApiErrorResponse(409, "AlreadyExists", text, _details(plural, group, name))
 
@@ -65,8 +65,10 @@ def conflict(plural: str, group: str, name: str, why: str = "") -> ApiErrorRespo
     """Return the error for a change that conflicts with the current object.
 
     Args:
-        plural, group, name: the object's resource type, API group and name.
-        why: the reason; by default, that the object has changed since the client read it.
+        plural: the plural name of the object's resource type.
+        group: the API group.
+        name: the object's name.
+        why: the reason. By default, it is that the object has changed since the client read it.
     """
     why = why or "the object has been modified; please apply your changes to the latest version and try again"
     text = f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}'
@@ -74,7 +76,7 @@ def conflict(plural: str, group: str, name: str, why: str = "") -> ApiErrorRespo
 
 
 def forbidden(plural: str, group: str, name: str, why: str) -> ApiErrorResponse:
-    """Return the error for a refusal by authorization or admission."""
+    """Return the error for a request that authorization or admission refuses."""
     named = f'{qualified(plural, group)} "{name}"' if name else qualified(plural, group)
     return ApiErrorResponse(403, "Forbidden", f"{named} is forbidden: {why}", _details(plural, group, name))
 
@@ -106,33 +108,33 @@ def method_not_allowed() -> ApiErrorResponse:
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> ApiErrorResponse:
-    """Return the error for a body or patch whose media type is not one of the accepted types."""
+    """Return the error for a request body whose media type is not one of the accepted types."""
     text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
     return ApiErrorResponse(415, "UnsupportedMediaType", text, {})
 
 
 def expired(revision: int, oldest: int) -> ApiErrorResponse:
-    """Return the error for a watch that starts too far in the past."""
+    """Return the error for a watch whose resource version is too old."""
     return ApiErrorResponse(410, "Expired", f"too old resource version: {revision} ({oldest})")
 
 
 def required(field: str, detail: str = "") -> Cause:
-    """Return the cause for a missing required field."""
+    """Return the error cause for a required field that is missing."""
     return Cause(field, "FieldValueRequired", f"Required value: {detail}" if detail else "Required value")
 
 
 def wrong(field: str, value: object, detail: str) -> Cause:
-    """Return the cause for an invalid value."""
+    """Return the error cause for a field with an invalid value."""
     shown = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
     return Cause(field, "FieldValueInvalid", f"Invalid value: {shown}: {detail}")
 
 
 def unsupported(field: str, value: str, supported: Sequence[str]) -> Cause:
-    """Return the cause for an unsupported value."""
+    """Return the error cause for a field with an unsupported value."""
     listed = ", ".join(f'"{one}"' for one in supported)
     return Cause(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}')
 
 
 def duplicate(field: str, value: str) -> Cause:
-    """Return the cause for a key that occurs twice."""
+    """Return the error cause for a list in which a key occurs twice."""
     return Cause(field, "FieldValueDuplicate", f'Duplicate value: "{value}"')

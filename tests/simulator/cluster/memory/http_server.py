@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HTTPS for the API: TLS with optional client certificates, keep-alive, and streamed watches."""
+"""The HTTPS server of the API, with optional client certificates, keep-alive and streamed watches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SECONDS_HANDSHAKE = 10.0
 
 
 def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
-    """Return the server's TLS context; client certificates are optional, but the cluster's CA must have signed them."""
+    """Return the server's TLS context. Clients may send a certificate, which the cluster's CA must have signed."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(certificate, key)
@@ -53,7 +53,7 @@ class _ApiHandler(http.server.BaseHTTPRequestHandler):
         super().setup()
 
     def handle_any(self) -> None:
-        """Handle one request with any method."""
+        """Handle one HTTP request, whatever its method."""
         length = int(self.headers.get("Content-Length") or 0)
         body = self._chunked_body() if self.headers.get("Transfer-Encoding") == "chunked" else self.rfile.read(length)
         try:
@@ -123,7 +123,7 @@ class _ApiHandler(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _client_left(self) -> bool:
-        """Return whether the client has closed its side of the connection; clients send no data during a watch."""
+        """Return whether the client has closed its side of the connection. During a watch, clients send no data."""
         self.request.setblocking(False)
         try:
             return bool(self.request.recv(1) == b"")
@@ -159,7 +159,7 @@ class ApiServer(HttpServer):
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Shut down a connection, and remove it from the recorded connections."""
+        """Shut down a connection, and remove it from the set of open connections."""
         with self._connections_lock:
             self._connections.discard(request)
         super().shutdown_request(request)

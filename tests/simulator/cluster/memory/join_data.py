@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The result of `kubeadm init` in a cluster: namespaces, roles, the data that joining nodes read, and add-ons."""
+"""Create the objects that a cluster has after `kubeadm init`.
+
+These are namespaces, roles, the ConfigMaps that joining nodes read, and add-ons.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +104,10 @@ def _cluster_configuration(options: ClusterOptions, server: str) -> str:
 
 
 def _kubelet_configuration(options: ClusterOptions) -> str:
-    """Return the kubelet configuration that kubeadm 1.37.1 uploads, without most zero values, which vary by version."""
+    """Return the kubelet configuration that kubeadm 1.37.1 uploads.
+
+    Most fields with a zero value are left out, as they vary by version.
+    """
     dns = ipaddress.IPv4Network(options.service_cidr)[10]
     config = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""JSON patch (RFC 6902) and JSON merge patch (RFC 7386)."""
+"""Apply JSON patches (RFC 6902) and JSON merge patches (RFC 7386)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
     """Apply a JSON merge patch, in which null removes a key.
 
     Returns:
-        The new value. The arguments are not changed.
+        The patched value. The arguments are not changed.
     """
     if not isinstance(patch, dict):
         return copy.deepcopy(patch)
@@ -38,7 +38,7 @@ def json_patch(target: Any, operations: Any) -> Any:
 
     Args:
         target: the document, which is not changed.
-        operations: the list of operations.
+        operations: the patch, a list of operations.
 
     Returns:
         The new document.
@@ -60,7 +60,10 @@ def json_patch(target: Any, operations: Any) -> Any:
 
 
 def _check(operations: Any) -> None:
-    """Reject operations that the API server cannot decode (k8s.io/apiserver pkg/endpoints/handlers/patch.go)."""
+    """Reject operations that the API server cannot decode.
+
+    Source: k8s.io/apiserver pkg/endpoints/handlers/patch.go.
+    """
     if not isinstance(operations, list):
         raise _undecodable(operations, "value of type []handlers.jsonPatchOp")
     for operation in operations:
@@ -91,6 +94,6 @@ def _apply(document: Any, operation: dict[str, Any]) -> Any:
 
 
 def _names_a_missing_member(document: Any, operation: dict[str, Any]) -> bool:
-    """Return whether only the last part of an operation's path is missing; the API server reads it as null."""
+    """Return whether an operation's path names a missing key of an existing object. Such a key is read as null."""
     parent, name = JsonPointer(operation["path"]).to_last(document)
     return isinstance(parent, dict) and name not in parent

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Create, update, replace and delete objects as kube-apiserver's registry does."""
+"""Read, create, update, replace and delete objects as kube-apiserver does, with admission and validation."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease"
 
 
 class Objects:
-    """Access to the objects on behalf of users, with admission and validation."""
+    """The cluster's objects, which this class reads and writes on behalf of users, with admission and validation."""
 
     def __init__(self, store: ObjectStore, service_network: ipaddress.IPv4Network) -> None:
         self.store = store
         self._service_network = service_network
 
     def context(self, user: User) -> Context:
-        """Return the context for admission."""
+        """Return the context that admission needs for a user's request."""
         return Context(self.store, self._service_network, user)
 
     def read(self, kind: ResourceType, namespace: str, name: str) -> Object:
@@ -55,10 +55,10 @@ class Objects:
             namespace: the namespace in the request's path.
             obj: the object from the client, which this method may change.
             user: the user who sent the request.
-            dry: whether to only check the object, without storing it.
+            dry: True to only check the object, without storing it.
 
         Raises:
-            ApiErrorResponse: the object exists, is invalid or is not allowed, or its namespace does not exist.
+            ApiErrorResponse: the object already exists, is invalid or is not allowed, or its namespace does not exist.
         """
         with self.store.lock:
             metadata = self._new_metadata(kind, namespace, obj)
@@ -141,9 +141,10 @@ class Objects:
             namespace, name: the object's namespace and name.
             change: a function that receives a copy of the object, and returns the new object.
             user: the user who sent the request.
-            subresource: with "status", "approval" and so on, only the metadata and the status are written. If it is
-                empty, the status is not written, unless the type has no subresource for it.
-            dry: whether to only check the change, without storing it.
+            subresource: the subresource to write, such as "status" or "approval", or an empty string. With one, only
+                the metadata and the status are written. Otherwise, everything is written, except the status of types
+                that have a status subresource.
+            dry: True to only check the change, without storing it.
 
         Raises:
             ApiErrorResponse: the object does not exist or has changed in the meantime, or the new object is invalid or
@@ -178,8 +179,8 @@ class Objects:
             The object, and whether it was created.
 
         Raises:
-            ApiErrorResponse: as for `update`. Also if the names differ (400), or if a custom resource has no
-                resourceVersion (422).
+            ApiErrorResponse: as for `update`. Also if the object's name differs from `name` (400), or if
+                a custom resource has no resourceVersion (422).
         """
         sent = obj.get("metadata", {}).get("name", name)
         if sent != name:
@@ -204,7 +205,7 @@ class Objects:
             namespace, name: the object's namespace and name.
             options: DeleteOptions (gracePeriodSeconds, preconditions, propagationPolicy).
             user: the user who sent the request.
-            dry: whether to only check the deletion, without deleting anything.
+            dry: True to only check the deletion, without deleting anything.
 
         Returns:
             The object's last state, and whether it is gone.
@@ -243,7 +244,7 @@ def _check_same(kind: ResourceType, old: Object, new: Object) -> None:
 
 
 def _keep(kind: ResourceType, old: Object, new: Object, subresource: str) -> Object:
-    """Return the new object, but with the old values of all fields that this kind of write must not change."""
+    """Return the new object, but with the old values of fields that a write to this subresource must not change."""
     metadata = {key: value for key, value in new["metadata"].items() if key not in _KEPT and value is not None}
     metadata |= {key: old["metadata"][key] for key in ("name", *_KEPT) if key in old["metadata"]}
     metadata["resourceVersion"] = old["metadata"]["resourceVersion"]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The objects that a pod references and that its node may therefore read."""
+"""Find the objects that a pod references, and which the kubelet of the pod's node may read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .resources import Object
 
 
 def references(pod: Object) -> set[tuple[str, str]]:
-    """Return the secrets, config maps and service account that a pod uses, as pairs of resource and name."""
+    """Return the secrets, config maps and service account that a pod uses, as pairs of a resource type and a name."""
     return {found for found in _all(pod["spec"]) if found[1]}
 
 

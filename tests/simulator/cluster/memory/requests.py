@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parse a request's method, path and query, as kube-apiserver's RequestInfo does."""
+"""Parse a Kubernetes API request's method, path and query, as kube-apiserver's RequestInfo does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 
 @dataclass(frozen=True)
 class User:
-    """The user of a request."""
+    """The user who sends a request."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class ApiRequest:
     user: User
 
     def flag(self, name: str) -> bool:
-        """Return whether a boolean parameter of the query is set to true."""
+        """Return whether a boolean query parameter is set to true."""
         return self.query.get(name, "") in ("1", "true", "True")
 
     @property
@@ -54,7 +54,7 @@ class ApiRequest:
         return self.query.get("dryRun", "") == "All"
 
     def parse(self) -> Any:
-        """Parse the body, as JSON or, depending on the content type, as YAML.
+        """Parse the body as YAML if its content type says so, otherwise as JSON.
 
         Raises:
             ApiErrorResponse: the content is invalid (400).
@@ -65,7 +65,7 @@ class ApiRequest:
             raise bad_request(f"the object provided is unrecognized: {error}") from error
 
     def parse_object(self) -> Object:
-        """Parse the body as an object.
+        """Parse the body as a Kubernetes object.
 
         Raises:
             ApiErrorResponse: the body is not an object (400).
@@ -78,7 +78,7 @@ class ApiRequest:
 
 @dataclass(frozen=True)
 class Target:
-    """The target of a request; `resource` is empty for a path that does not belong to a resource."""
+    """The target of an API request. `resource` is empty if the path does not belong to a resource."""
 
     verb: str
     path: str
@@ -93,19 +93,19 @@ class Target:
 
 @dataclass(frozen=True)
 class Response:
-    """A response: an object, text, or a stream of watch events."""
+    """The response to an API request: an object, a string, or a stream of watch events."""
 
     code: int
     body: Object | str | Iterator[Object]
 
 
 def read_target(method: str, path: str, query: Mapping[str, str]) -> Target:
-    """Return the target of a request.
+    """Return the resource or path that an API request targets.
 
     Args:
         method: the HTTP method.
-        path: the path without the query.
-        query: the parameters of the query.
+        path: the URL's path, without the query.
+        query: the query parameters.
     """
     parts = [part for part in path.split("/") if part]
     verb = _VERBS.get(method, method.lower())

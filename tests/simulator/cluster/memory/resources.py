@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resource types of the server, and the discovery documents that list them."""
+"""The resource types of the simulated API server, and the discovery documents that list them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SUBRESOURCE_KINDS = {
 
 @dataclass(frozen=True)
 class ResourceType:
-    """One resource type: its path and its verbs."""
+    """A resource type of the API, with its path and its verbs."""
 
     group: str
     version: str
@@ -32,18 +32,18 @@ class ResourceType:
     subresources: tuple[str, ...] = ()
     verbs: tuple[str, ...] = _ALL_VERBS
     fields: tuple[str, ...] = ()
-    """Supported field selectors in addition to metadata.name and metadata.namespace."""
+    """Fields that field selectors support in addition to metadata.name and metadata.namespace."""
     custom: bool = False
     """Whether a CustomResourceDefinition defines the resource type."""
 
     @property
     def key(self) -> str:
-        """The key of the type's objects in the store; for a custom resource, it includes the group."""
+        """The type's key in the store of objects. For custom resources, it includes the group."""
         return f"{self.plural}.{self.group}" if self.custom else self.plural
 
     @property
     def group_version(self) -> str:
-        """The value of `apiVersion`, such as "v1" or "apps/v1"."""
+        """The type's `apiVersion`, such as "v1" or "apps/v1"."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
@@ -141,7 +141,7 @@ def type_of_kind(api_version: str, kind: str) -> ResourceType | None:
 
 
 def api_versions(server: str) -> Object:
-    """Return the response to GET /api on a server (HOST:PORT)."""
+    """Return the response to GET /api for a server with the address HOST:PORT."""
     addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": server}]
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reviews, which are API requests that store nothing: a user's identity, a user's rights, a token's user."""
+"""Answer review requests, which store nothing: who a user is, what a user may do, and whose a token is."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Reviews:
         self._authorizer = authorizer
 
     def answer(self, kind: ResourceType, request: ApiRequest) -> Response:
-        """Handle a review.
+        """Answer a review request.
 
         Args:
-            kind: the kind of review.
+            kind: the resource type of the review.
             request: the request, whose body is the review.
         """
         body = request.parse_object()

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Structural schemas of custom resources: pruning of unknown fields, defaults, and validation.
+"""Apply the structural schemas of custom resources: prune unknown fields, set defaults, and validate.
 
 Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/.
 The validation covers types, `required`, `enum` and `pattern`. It does not cover expressions
-(`x-kubernetes-validations`) or limits of numbers and lengths.
+(`x-kubernetes-validations`) or the limits of numbers and lengths.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _METADATA = ("apiVersion", "kind", "metadata")
 
 
 def schema_of(definition: Object, version: str) -> Object:
-    """Return the schema of one version in a CustomResourceDefinition, or an empty dict if there is none."""
+    """Return the schema of a version of a CustomResourceDefinition, or an empty dict if it has none."""
     for one in definition["spec"]["versions"]:
         if one["name"] == version:
             found: Object = (one.get("schema") or {}).get("openAPIV3Schema") or {}
@@ -79,7 +79,7 @@ def _complete_object(value: Object, schema: Object) -> None:
 
 
 def validate(obj: Object, schema: Object) -> list[Cause]:
-    """Return an object's violations of its schema."""
+    """Return the errors in the fields of an object that violate its schema."""
     inner = {name: part for name, part in (schema.get("properties") or {}).items() if name not in _METADATA}
     causes = [required(name) for name in schema.get("required") or [] if name not in obj and name not in _METADATA]
     for name, part in inner.items():
@@ -111,7 +111,10 @@ def _check(value: object, schema: Object, path: str) -> Iterator[Cause]:
 
 
 def _matches(pattern: str, value: str) -> bool:
-    """Return whether a string matches a Go pattern, in which flags may follow the anchor: `^(?i)(Off|Info)$`."""
+    """Return whether a string matches a Go regular expression such as `^(?i)(Off|Info)$`.
+
+    Unlike in Python, flags may follow the anchor.
+    """
     flags = re.IGNORECASE if "(?i)" in pattern else 0
     return re.search(pattern.replace("(?i)", ""), value, flags) is not None
 

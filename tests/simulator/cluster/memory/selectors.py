@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Label selectors (in both notations) and field selectors."""
+"""Match objects against label selectors and field selectors.
+
+Label selectors are supported as strings and as LabelSelector objects.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def _requirement(text: str) -> tuple[str, str, list[str]]:
 
 
 def requirement_met(key: str, operator: str, values: list[str], labels: Mapping[str, str]) -> bool:
-    """Return whether labels match one requirement of a selector or of node affinity.
+    """Return whether labels match one requirement of a label selector or node affinity.
 
     Args:
         key: the key of the label that the requirement is about.
@@ -52,7 +55,7 @@ def requirement_met(key: str, operator: str, values: list[str], labels: Mapping[
 
 
 def labels_match(selector: str, labels: Mapping[str, str]) -> bool:
-    """Return whether labels match a selector in text notation, such as "a=b,c in (d,e),!f".
+    """Return whether labels match a label selector in string form, such as "a=b,c in (d,e),!f".
 
     Raises:
         ApiErrorResponse: the selector is invalid (400).
@@ -62,7 +65,7 @@ def labels_match(selector: str, labels: Mapping[str, str]) -> bool:
 
 
 def selector_matches(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
-    """Return whether labels match a LabelSelector object; None matches nothing, and an empty selector everything."""
+    """Return whether labels match a LabelSelector. None matches nothing, and an empty selector matches everything."""
     if selector is None:
         return False
     equal = all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The store of objects, which are never changed in place, with their revisions and the history for watches."""
+"""The store of objects, with their resource versions and the history that watches need.
+
+Stored objects are never changed in place.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class ObjectChange:
-    """A change of one object; `before` is None for a creation, and `after` is None for a deletion."""
+    """A change of one object. `before` is None if it was created, and `after` is None if it was deleted."""
 
     revision: int
     before: Object | None
@@ -31,7 +34,7 @@ class ObjectStore:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        """The lock that callers hold while they read, decide and write."""
+        """The lock that callers must hold while they read, decide and write."""
         self.changed = threading.Condition(self.lock)
         """The condition that is notified after each change, and when the store is closed."""
         self.closed = False
@@ -61,7 +64,7 @@ class ObjectStore:
             self._changed_at.setdefault(kind.key, self.revision)
 
     def undefine(self, kind: ResourceType) -> None:
-        """Remove one version of a custom resource type; with the last version, also remove all objects of the type."""
+        """Remove a version of a custom resource type. With the last version, also remove all objects of the type."""
         with self.lock:
             self._types.pop((kind.group, kind.version, kind.plural), None)
             if any(other.key == kind.key for other in self._types.values()):
@@ -70,7 +73,7 @@ class ObjectStore:
                 self.remove(kind.key, namespace, name)
 
     def peek(self, plural: str, namespace: str, name: str) -> Object | None:
-        """Return an object, or None if it does not exist; the caller must not change it."""
+        """Return an object, or None if it does not exist. The caller must not change the object."""
         with self.lock:
             return self._objects[plural].get((namespace, name))
 
@@ -79,18 +82,18 @@ class ObjectStore:
         return copy.deepcopy(self.peek(plural, namespace, name))
 
     def peek_all(self, plural: str, namespace: str = "") -> list[Object]:
-        """Return the objects of a type, sorted by namespace and name; the caller must not change them.
+        """Return the objects of a type, sorted by namespace and name. The caller must not change them.
 
         Args:
-            plural: the plural name of the type.
-            namespace: the namespace; an empty string selects all namespaces.
+            plural: the plural name of the resource type, such as "pods".
+            namespace: the namespace, or an empty string for all namespaces.
         """
         with self.lock:
             items = sorted(self._objects[plural].items())
         return [one for (where, _), one in items if not namespace or where == namespace]
 
     def changed_at(self, plural: str) -> int:
-        """Return the revision of the last change of any object of a type."""
+        """Return the revision at which an object of a type last changed."""
         return self._changed_at[plural]
 
     def put(self, plural: str, obj: Object) -> Object:
@@ -131,10 +134,10 @@ class ObjectStore:
         self.changed.notify_all()
 
     def changes_after(self, kind: ResourceType, revision: int) -> list[ObjectChange]:
-        """Return the changes of a type after `revision`.
+        """Return the changes to objects of a type after `revision`.
 
         Raises:
-            ApiErrorResponse: the history does not go back to the revision (410).
+            ApiErrorResponse: the history does not go back that far (410).
         """
         with self.lock:
             if revision < self._dropped[kind.key]:
@@ -147,7 +150,7 @@ class ObjectStore:
             return newer[::-1]
 
     def wait(self, after: int, seconds: float) -> None:
-        """Wait until there is a change after a revision, the store is closed, or the time is up."""
+        """Wait until there is a change after the revision `after`, the store is closed, or the time is up."""
         with self.changed:
             self.changed.wait_for(lambda: self.closed or self.revision > after, seconds)
 

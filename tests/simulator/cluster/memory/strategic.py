@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Strategic merge patch: lists of objects are merged by a key that the API's types declare.
+"""Apply strategic merge patches, in which lists of objects are merged by a key that the API's types declare.
 
 The keys come from the `patchMergeKey` tags in k8s.io/api/*/types.go. Lists without a key (tolerations, taints, args …)
-are replaced as a whole, as by the real server. Lists of values that the types declare as sets are merged.
+are replaced as a whole, as the real server does. Lists of plain values that the types declare as sets are merged.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def merge_key(field: str, elements: Sequence[Any]) -> str | None:
 
     Args:
         field: the name of the field.
-        elements: the elements of the list. They determine the key for a list of ports or addresses.
+        elements: the elements of the list. The key for a list of ports or addresses depends on them.
     """
     maps = [one for one in elements if isinstance(one, dict)]
     if not maps or len(maps) != len(elements):
@@ -59,11 +59,11 @@ def strategic_merge(target: Any, patch: Any) -> Any:
     """Apply a strategic merge patch to an object.
 
     Args:
-        target: the object, or any value for a patch that is not an object.
+        target: the object to patch. It can be any value if the patch is not an object.
         patch: the patch with its directives ($patch, $setElementOrder, $deleteFromPrimitiveList, $retainKeys).
 
     Returns:
-        The new value. The arguments are not changed.
+        The patched value. The arguments are not changed.
 
     Raises:
         ApiErrorResponse: an element lacks its merge key (400).
@@ -123,7 +123,7 @@ def _apply_list_directives(result: dict[str, Any], patch: dict[str, Any]) -> Non
 
 
 def _ordered(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
-    """Return the elements, with those that the patch mentions in its order; all others keep their positions."""
+    """Return a list's elements in the order of the patch. Elements that it does not mention keep their positions."""
     key = merge_key(field, order)
     requested = [one.get(key) for one in order] if key else order
     listed = [one for one in elements if (one.get(key) if key else one) in requested]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Requests for a part of an object, or for an action on it: eviction, binding, token and scale."""
+"""Handle requests to the subresources eviction, binding, token and scale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "statu
 
 
 class Subresources:
-    """The handler for the subresources that do more than write the status."""
+    """The handler of the subresources eviction, binding, token and scale."""
 
     def __init__(self, objects: Objects, tokens: ServiceAccountTokens) -> None:
         self._objects = objects
@@ -26,7 +26,7 @@ class Subresources:
         self._tokens = tokens
 
     def handle(self, kind: ResourceType, target: Target, request: ApiRequest) -> Response:
-        """Handle a request.
+        """Handle a request to a subresource.
 
         Raises:
             ApiErrorResponse: the request is rejected, or the verb is not supported.
@@ -118,7 +118,7 @@ def bind_pod(objects: Objects, namespace: str, name: str, node: str) -> None:
 
 
 def scale_of(obj: Object) -> Object:
-    """Return the Scale object of a workload."""
+    """Return the Scale object of a workload such as a Deployment."""
     metadata = {
         key: obj["metadata"][key] for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     }
@@ -134,5 +134,5 @@ def scale_of(obj: Object) -> Object:
 
 
 def scaled_object(live: Object, scale: Object) -> Object:
-    """Return a copy of a workload with the number of replicas from a Scale object."""
+    """Return a copy of a workload in which the number of replicas comes from a Scale object."""
     return live | {"spec": live["spec"] | {"replicas": int(scale.get("spec", {}).get("replicas", 0))}}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Lists and watches, with their selectors."""
+"""Answer list and watch requests, which can contain selectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BOOKMARK_SECONDS = 30.0
 
 
 class ObjectSelection:
-    """The objects of a type that a list or watch selects."""
+    """The set of objects that the selectors of a list or watch request select."""
 
     def __init__(self, kind: ResourceType, namespace: str, name: str, query: Mapping[str, str]) -> None:
         self._kind = kind
@@ -39,7 +39,7 @@ class ObjectSelection:
 
 
 def list_objects(store: ObjectStore, kind: ResourceType, selection: ObjectSelection) -> Object:
-    """Return the List object of a selection."""
+    """Return the List object that contains the selected objects."""
     with store.lock:
         revision, found = store.revision, [one for one in store.peek_all(kind.key) if selection.has(one)]
     selection.has({"metadata": {"name": ""}})  # an invalid selector is an error even if the list is empty
@@ -55,15 +55,16 @@ def list_objects(store: ObjectStore, kind: ResourceType, selection: ObjectSelect
 def watch_objects(
     store: ObjectStore, kind: ResourceType, selection: ObjectSelection, query: Mapping[str, str]
 ) -> Iterator[Object]:
-    """Yield watch events up to the time limit of the client or the server.
+    """Yield watch events until the client's time limit, or else the server's, is reached.
 
-    An event without a type marks a pause, in which the caller should check whether the client is still connected.
+    An empty event marks a pause, in which the caller should check whether the client is still connected.
 
     Args:
         store: the store of the cluster's objects.
         kind: the resource type.
         selection: the objects to watch.
-        query: the parameters resourceVersion, timeoutSeconds, allowWatchBookmarks, sendInitialEvents.
+        query: the query parameters, of which these are used: resourceVersion, timeoutSeconds, allowWatchBookmarks,
+            sendInitialEvents.
 
     Raises:
         ApiErrorResponse: the resourceVersion is malformed (400) or too old (410).

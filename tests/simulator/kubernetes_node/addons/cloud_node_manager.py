@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""cloud-node-manager.exe: it initializes its own node with data from Azure's Instance Metadata Service.
+"""Simulate cloud-node-manager.exe, which initializes its node with data from Azure's Instance Metadata Service.
+
+If the metadata service does not respond, or if the machine's name differs from the node's, the node stays unchanged,
+and the program tries again.
 
 Sources: kubernetes-sigs/cloud-provider-azure v1.36.5, cmd/cloud-node-manager/app/options/options.go (flags),
-pkg/nodemanager/nodemanager.go (initializeNode). If the metadata service does not respond, or if the machine's name
-differs from the node's, the node stays unchanged, and the program tries again.
+pkg/nodemanager/nodemanager.go (initializeNode).
 """
 
 from __future__ import annotations
@@ -78,7 +80,7 @@ def _initialize(machine: Machine, client: Client, name: str) -> None:
 
 
 def _addresses(about: Mapping[str, Any], name: str) -> list[dict[str, str]]:
-    """Return the addresses of the first network interface, followed by the node's name as its host name."""
+    """Return a node's addresses: those of the first network interface, and the node's name as the host name."""
     ipv4 = about["network"]["interface"][0]["ipv4"]["ipAddress"]
     addresses = [{"type": "InternalIP", "address": str(one["privateIpAddress"])} for one in ipv4]
     return [*addresses, {"type": "Hostname", "address": name}]

@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""CSI drivers and csi-node-driver-registrar: their command lines and their sockets. Volumes are not modelled.
+"""Simulate the command lines and sockets of CSI drivers and csi-node-driver-registrar. Volumes are not modelled.
 
-On Windows, too, a Unix socket is a file. A program that listens on a socket creates the file, and fails if the file's
-folder does not exist (Go's net.Listen). Sources: kubernetes-csi/node-driver-registrar v2.17.0
-cmd/csi-node-driver-registrar (main.go, node_register.go); kubernetes-csi/csi-driver-smb v1.20.3 cmd/smbplugin/main.go;
+As on Linux, a Unix socket is a file on Windows. A program that listens on a socket creates the file, and fails if the
+file's folder does not exist (Go's net.Listen).
+
+Sources: kubernetes-csi/node-driver-registrar v2.17.0 cmd/csi-node-driver-registrar (main.go, node_register.go);
+kubernetes-csi/csi-driver-smb v1.20.3 cmd/smbplugin/main.go;
 kubernetes-sigs/azuredisk-csi-driver d983d613b6dd pkg/azuredisk/azuredisk_option.go;
 kubernetes-sigs/azurefile-csi-driver 7b5ae18e74f0 pkg/azurefile/azurefile_options.go.
 """
@@ -41,7 +43,7 @@ def _path(address: str) -> str:
 
 
 def _listen(machine: Machine, invocation: Invocation, path: str, name: str) -> ProgramResult:
-    """Listen on a socket until the program is stopped."""
+    """Simulate a CSI driver, which listens on a socket until it is stopped."""
     if not machine.files.is_directory(path.rpartition("\\")[0]):
         text = f"listen unix {path}: bind: A socket operation encountered a dead network.\n"
         return ProgramResult(1, "", text)
@@ -68,7 +70,7 @@ def _driver(program: str) -> Program:
 def registrar(machine: Machine, invocation: Invocation) -> ProgramResult:
     """Simulate csi-node-driver-registrar.exe.
 
-    It waits for the driver's socket, and then creates the socket through which the kubelet registers the driver.
+    It waits for the CSI driver's socket, and then creates the socket through which the kubelet registers the driver.
     """
     try:
         flags = parse(invocation.argv, _REGISTRAR)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""windows_exporter.exe: its command line and its port. The metrics themselves are not modelled.
+"""Simulate windows_exporter.exe, with its command line and its port. The metrics are not modelled.
 
 Sources: prometheus-community/windows_exporter v0.31.8, README.md (flags and collectors), internal/log,
 cmd/windows_exporter.
@@ -72,7 +72,7 @@ _FLAGS = ("web.listen-address", "collectors.enabled", "config.file", "telemetry.
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """Simulate windows_exporter.exe, which serves until it is stopped."""
+    """Simulate windows_exporter.exe, which listens on its port until it is stopped."""
     flags = {}
     for word in invocation.argv:
         name, _given, value = word.removeprefix("--").partition("=")

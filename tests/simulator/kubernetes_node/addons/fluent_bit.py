@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""fluent-bit.exe: it reads and checks its YAML configuration, and creates its SQLite files.
+"""Simulate fluent-bit.exe, which checks its YAML configuration and creates its SQLite files.
 
-In these files, the real program stores how far it has read its inputs. No records are read or sent.
+In these files, the real program stores how far it has read its inputs. The simulated one reads and sends no records.
 
 Sources: fluent/fluent-bit v5.1.1, src/config_format/flb_cf_yaml.c, src/fluent-bit.c, plugins/in_tail,
 plugins/in_winevtlog.
@@ -94,7 +94,7 @@ class _ConfigurationError(Exception):
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """Simulate fluent-bit.exe -c FILE, which runs until it is stopped."""
+    """Simulate `fluent-bit.exe -c FILE`, which runs until it is stopped."""
     words = list(invocation.argv)
     if len(words) != 2 or words[0] not in ("-c", "--config"):
         return ProgramResult(1, "", "Error: the simulator models only fluent-bit -c FILE\n")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Command lines in the syntax of Go's flag package, limited to what the programs of this package use."""
+"""Parse command lines in the syntax of Go's flag package, limited to what the simulated add-ons use."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Collection, Sequence
 
 
 class GoUsageError(Exception):
-    """An invalid command line. The text is the program's output."""
+    """An invalid command line. The exception's text is what the program prints."""
 
 
 def parse(argv: Sequence[str], known: Collection[str]) -> dict[str, str]:
-    """Return the flags of a command line.
+    """Return the values of the flags on a command line, by name.
 
     Args:
         argv: the arguments, without the program.

@@ -1,6 +1,7 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Kubernetes API as the programs of a node use it.
+"""Access to the Kubernetes API for the programs on a node.
 
-Start with `client.py`. `cluster_access.py` finds the API for a program that has a kubeconfig or a service account.
+Start reading with `client.py`. `cluster_access.py` finds the API server for a program, from a kubeconfig or from the
+service account of its pod.
 """

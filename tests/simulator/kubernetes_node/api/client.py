@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A client of the Kubernetes API for the programs of a node, and the kubeconfigs that these programs read."""
+"""A client of the Kubernetes API for the programs on a node, and a parser for the kubeconfigs that they read."""
 
 from __future__ import annotations
 
@@ -45,20 +45,22 @@ class ApiError(Exception):
 
 
 class KubeconfigError(Exception):
-    """A kubeconfig that cannot be used. The text is client-go's message."""
+    """Raised if a kubeconfig cannot be used. The text is client-go's message."""
 
 
 @dataclass(frozen=True)
 class ServerAccess:
-    """Access to an API server.
+    """How to access an API server: its URL and the credentials.
 
     Args:
         server: the API server's URL.
         ca: the trusted certificates in PEM. If it is None, the server's certificate is not verified.
-        certificate, key: the client's certificate and private key in PEM; empty for none.
-        token: the bearer token; empty for none.
-        token_file: the Windows path of a file with the token, which is read for each request; empty for none.
-        insecure: whether to skip the verification of the server's certificate.
+        certificate: the client's certificate in PEM, or an empty string.
+        key: its private key in PEM, or an empty string.
+        token: the bearer token, or an empty string.
+        token_file: the Windows path of a file with the token, which is read for each request, or an empty
+            string.
+        insecure: True to skip the verification of the server's certificate.
     """
 
     server: str
@@ -71,7 +73,7 @@ class ServerAccess:
 
 
 def read_kubeconfig(machine: Machine, path: str) -> ServerAccess:
-    """Parse a kubeconfig on the node. Paths in the kubeconfig are relative to its folder.
+    """Parse a kubeconfig file on the node. Paths in it are relative to the file's folder.
 
     Raises:
         KubeconfigError: the file is missing or invalid.
@@ -120,10 +122,12 @@ def _absolute(folder: str, path: str) -> str:
 
 
 class Client:
-    """A persistent connection to an API server. Several threads can use it. It sends only one request at a time.
+    """A client with one persistent connection to an API server.
+
+    Several threads can use a client. It sends only one request at a time.
 
     Args:
-        machine: the machine whose link, names and token file are used.
+        machine: the machine on which the client runs. Its network link, name resolution and token file are used.
         access: the API server's address and the credentials.
         timeout: the time limit for a response, in seconds.
     """
@@ -141,7 +145,7 @@ class Client:
         self._lock = threading.Lock()
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
-        """Read an object or a list."""
+        """Read an object or a list of objects."""
         return self.call("GET", path, query=query)
 
     def find(self, path: str, **query: str) -> dict[str, Any] | None:
@@ -231,14 +235,14 @@ class Client:
         return self._connection
 
     def _check_time(self, connection: http.client.HTTPConnection) -> None:
-        """Raise OSError if the server's certificate is not valid at the current time of the machine's clock."""
+        """Raise OSError if the server's certificate is not valid now, according to the machine's clock."""
         shown = clock.of_peer(connection.sock) if self._verifies else None  # type: ignore[arg-type]
         moment = self._machine.clock.now()
         if shown and not clock.is_valid(shown, moment):
             raise OSError(clock.go_text(shown, moment))
 
     def renew(self, access: ServerAccess) -> None:
-        """Switch to other credentials, and to a new connection."""
+        """Switch to other credentials, and drop the connection, so that the next request opens a new one."""
         with self._lock:
             self._drop()
             self.access = access
@@ -260,7 +264,7 @@ class Client:
 
 
 def _named(name: str, address: str, port: int, timeout: float, context: ssl.SSLContext) -> http.client.HTTPConnection:
-    """Return a connection to an address; the server's certificate is checked against `name`."""
+    """Return a connection to `address` that checks the server's certificate against `name`."""
     connection = http.client.HTTPSConnection(name, port, timeout=timeout, context=context)
     create = connection._create_connection  # type: ignore[attr-defined]
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How a program on a node accesses the cluster: with a kubeconfig, or with the service account of its pod."""
+"""Find out how a program on a node accesses the API server: with a kubeconfig, or as its pod's service account."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _KUBELET = r"C:\etc\kubernetes\kubelet.conf"
 
 
 def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
-    """Return `access` with an API server address that works on the node's network.
+    """Return `access` with an API server address that can be reached from the node.
 
-    A service's address works only after kube-proxy has created the service's load balancer in HNS. The service leads to
-    the API server's advertised address, which is not routed in the simulator. Therefore, the address that the kubelet
-    uses replaces the service's address.
+    A service's cluster IP address works only after kube-proxy has created the service's load balancer in HNS. The
+    service leads to the API server's advertised address, which is not routed in the simulator. Therefore, a service's
+    address is replaced by the address that the kubelet uses.
 
     Raises:
         OSError: the API server is not reachable.
@@ -44,18 +44,22 @@ def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
 
 
 def _is_service(host: str) -> bool:
-    """Return whether a host is an IPv4 address. Outside the nodes' 127.0.0.0/8, only services have addresses."""
+    """Return whether a host is an IPv4 address.
+
+    An IPv4 address outside 127.0.0.0/8, in which the nodes are, is always a service's.
+    """
     return host.replace(".", "").isdigit()
 
 
 def access_of(machine: Machine, run: Invocation, kubeconfig: str, server: str) -> ServerAccess:
-    """Return a program's access to the API server.
+    """Return how a program accesses the API server.
 
     Args:
         machine: the node.
         run: the invocation of the program.
-        kubeconfig: the path of a kubeconfig; if empty, the pod's service account is used.
-        server: the URL to use instead of the kubeconfig's, or an empty string to keep the kubeconfig's.
+        kubeconfig: the path of a kubeconfig, or an empty string.
+        server: the URL to use instead of the kubeconfig's, or an empty string. If both are empty, the pod's service
+            account is used.
 
     Raises:
         KubeconfigError: the kubeconfig cannot be used.

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How soon the programs of a node notice changes in the cluster.
+"""Decide how often the programs on a node check the cluster for changes.
 
-Real programs watch the API server. The simulated ones list objects at intervals, because a watch needs a connection
-and a thread.
+Real programs watch the API server. The simulated ones list objects at intervals, because each watch
+would need a connection and a thread.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""azure-vnet-ipam: it assigns the secondary addresses of the virtual machine's network interface.
+"""Simulate azure-vnet-ipam, which assigns the secondary addresses of the virtual machine's network interface to pods.
 
-Source: Azure/azure-container-networking ipam/azure.go, ipam/manager.go, cni/ipam/ipam.go. The plugin reads the
-addresses from Azure's WireServer, 168.63.129.16. The node's entry in the fleet file says whether the machine has a
-WireServer:
+The plugin reads the addresses from Azure's WireServer, 168.63.129.16. The node's entry in the fleet file says whether
+the machine has a WireServer:
 
     azure:
       subnet: 10.240.0.0/16
@@ -13,6 +12,8 @@ WireServer:
 
 Without `azure`, the machine is not in Azure: the request fails, the plugin only logs the failure, and no address space
 exists.
+
+Sources: Azure/azure-container-networking ipam/azure.go, ipam/manager.go, cni/ipam/ipam.go.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _QUERY = "http://168.63.129.16/machine/plugins?comp=nmagent&type=getinterfaceinf
 
 @dataclass(frozen=True)
 class AddressLease:
-    """An assigned address with its subnet."""
+    """An address that was assigned to a pod, with its subnet."""
 
     address: str
     subnet: str
@@ -51,7 +52,7 @@ class AddressLease:
 
 @dataclass
 class Boot:
-    """The boot during which the state was last written. A reboot releases all addresses."""
+    """The boot during which the IPAM state was last written. A reboot releases all addresses."""
 
     time: str = ""
 
@@ -96,7 +97,7 @@ def release(machine: Machine, container: str) -> None:
 
 
 def read_state(machine: Machine, path: str, key: str) -> dict[str, Any]:
-    """Return a plugin's state file, or an empty mapping if it does not exist.
+    """Return the contents of a plugin's state file, or an empty mapping if the file does not exist.
 
     Raises:
         CniError: the file is invalid, for example after a loss of power (Azure/azure-container-networking#306).
@@ -114,7 +115,7 @@ def read_state(machine: Machine, path: str, key: str) -> dict[str, Any]:
 
 
 def _refresh(machine: Machine, spaces: dict[str, Any]) -> None:
-    """Add the addresses that WireServer reports for the network interface; remove all others that are not assigned."""
+    """Add the addresses that WireServer reports to the pool, and remove unused addresses that it no longer reports."""
     about = machine.settings.option("azure")
     if not isinstance(about, Mapping):
         _log(machine, f'[ipam] wireserver call failed with: Get "{_QUERY}": dial tcp 168.63.129.16:80: i/o timeout')

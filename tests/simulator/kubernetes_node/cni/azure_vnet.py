@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""azure-vnet: it creates the HNS network for the first pod, and gives pods addresses from azure-vnet-ipam.
+"""Simulate azure-vnet, which creates the HNS network for the first pod, and gives pods addresses from azure-vnet-ipam.
 
-Source: Azure/azure-container-networking cni/network/network.go, cni/network/network_windows.go,
-network/network_windows.go, network/endpoint_windows.go, network/policy/policy_windows.go (v1.4.58 and v1.6.21). If the
-network exists, the plugin uses it, whatever its type. The configuration's `bridge` has no effect on Windows, and
-since 1.6.16 its `mode` has none either. State and logs are in the working directory.
+If the network exists, the plugin uses it, whatever its type. The configuration's `bridge` has no effect on Windows,
+nor has its `mode` since version 1.6.16. The plugin keeps its state and logs in its working directory.
+
+Sources: Azure/azure-container-networking cni/network/network.go, cni/network/network_windows.go,
+network/network_windows.go, network/endpoint_windows.go, network/policy/policy_windows.go (v1.4.58 and v1.6.21).
 """
 
 from __future__ import annotations
@@ -72,12 +73,18 @@ def remove(machine: Machine, container: str) -> None:
 
 
 def endpoint_name(container: str) -> str:
-    """Return the name of a pod's endpoint (ConstructEndpointID; example: Azure/azure-container-networking#283)."""
+    """Return the name of a pod's endpoint in HNS.
+
+    Sources: the function ConstructEndpointID, and an example in Azure/azure-container-networking#283.
+    """
     return f"{container[:8]}-eth0"
 
 
 def _require_unlocked(machine: Machine) -> None:
-    """Raise CniError if a running process has locked the state (Azure/azure-container-networking#359)."""
+    """Raise CniError if a running process has locked the plugin's state file.
+
+    Source: Azure/azure-container-networking#359.
+    """
     lock = f"{STATE}.lock"
     owner = machine.files.read_text(lock).strip() if machine.files.is_file(lock) else ""
     if owner and any(str(process.id) == owner for process in machine.processes.all()):
@@ -89,7 +96,7 @@ def _lease(call: PluginCall, version: str) -> AddressLease:
     ipam = str((call.get("ipam") or {}).get("type") or "")
     failed = "IPAM Invoker Add failed with error: Failed to allocate pool: Failed to delegate: "
     if ipam.removesuffix(".exe") != _IPAM:
-        raise CniError(f"{failed}the simulator does not model the IPAM plugin {ipam!r} of azure-vnet")
+        raise CniError(f"{failed}the simulator does not model azure-vnet with the IPAM plugin {ipam!r}")
     try:
         plugin_path(call.machine, ipam, call.bin_dirs)
         return azure_ipam.allocate(call.machine, call.container, version)
@@ -114,12 +121,15 @@ def _network(call: PluginCall, lease: AddressLease, version: str) -> Network:
 
 
 def _has_one_step(version: str) -> bool:
-    """Return whether the plugin creates network and endpoint in one step, so errors of both have the same prefix."""
+    """Return whether this version creates the network and the endpoint in one step.
+
+    If so, the errors of both have the same prefix.
+    """
     return contracts.at_least(version, "1.6")
 
 
 def _ignores_mode(version: str) -> bool:
-    """Return whether the plugin always creates an L2Bridge (since 1.6.16)."""
+    """Return whether this version always creates an L2Bridge network, as versions since 1.6.16 do."""
     minor, _, patch = version.removeprefix("v").rpartition(".")
     return contracts.at_least(version, "1.7") or (minor == "1.6" and patch.isdigit() and int(patch) >= 16)
 
@@ -137,7 +147,7 @@ def _attach(call: PluginCall, network: Network, lease: AddressLease, dns: hns.Dn
 
 
 def _policies(call: PluginCall, address: str, api: int, head: str) -> list[object]:
-    """Return the policies for HNS. The configuration's policies are always in the format of HNS's first API."""
+    """Return an endpoint's policies for HNS. In the configuration, they are always in the format of HNS's first API."""
     found: list[object] = []
     for item in call.get("additionalArgs") or []:
         entry = {key.casefold(): value for key, value in item.items()}
@@ -155,7 +165,9 @@ def _policies(call: PluginCall, address: str, api: int, head: str) -> list[objec
 
 
 def _second_form(value: Mapping[str, Any], head: str) -> list[object]:
-    """Convert a policy to the format of HNS's second API; the list is empty for an unknown type or an incomplete ACL.
+    """Convert a policy from the format of HNS's first API to that of the second.
+
+    The returned list is empty if the policy's type is unknown or an ACL is incomplete.
 
     Raises:
         CniError: an OutBoundNAT policy has no exceptions. The message starts with `head`.
@@ -191,7 +203,7 @@ def _dns(call: PluginCall, version: str) -> hns.Dns:
 
 
 def _go_list(items: Sequence[str]) -> str:
-    """Return a list as Go prints it."""
+    """Format a list of strings as Go prints it."""
     return f"[{' '.join(items)}]"
 
 

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The CNI configuration that a runtime loads, and whether the network is ready with it.
+"""Load the CNI configuration of a container runtime, and find out whether the pod network is ready.
 
 The runtime loads the first file, sorted by name, that ends with `.conf`, `.conflist` or `.json`. For containerd, an
-invalid file is an error even if a valid one follows. Sources for files and messages: containerd/go-cni opts.go and
-containernetworking/cni libcni/conf.go.
+invalid file is an error even if a valid one follows.
+
+Sources: containerd/go-cni opts.go and containernetworking/cni libcni/conf.go.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ class _InvalidConfigurationError(Exception):
 
 
 def load(machine: Machine, conf_dir: str, bin_dirs: list[str], *, skips_invalid: bool = False) -> NetworkConfig:
-    """Return the configuration that a runtime loads.
+    """Return the CNI configuration that a container runtime loads.
 
     Args:
         machine: the node.
-        conf_dir: the folder with the configuration files.
-        bin_dirs: the folders with the plugins.
+        conf_dir: the folder with the CNI configuration files.
+        bin_dirs: the folders with the CNI plugins.
         skips_invalid: whether the runtime continues with the next file after an invalid one, as cri-dockerd does
             (Mirantis/cri-dockerd network/cni/cni.go). containerd does not.
 
@@ -107,7 +108,7 @@ def _decoded(text: str, what: str) -> dict[str, Any]:
 
 
 def _go_kind(value: object) -> str:
-    """Return the name that Go's JSON decoder uses in messages for a value's type."""
+    """Return the name of a value's type in error messages of Go's JSON decoder."""
     if isinstance(value, bool):
         return "bool"
     kinds = {str: "string", int: "number", float: "number", list: "array", dict: "object"}
@@ -115,16 +116,17 @@ def _go_kind(value: object) -> str:
 
 
 def _go_type(value: object) -> str:
-    """Return the Go type of a decoded value."""
+    """Return the Go type into which Go's JSON decoder decodes a value."""
     kinds = {"bool": "bool", "string": "string", "number": "float64", "array": "[]interface {}"}
     return kinds.get(_go_kind(value), "map[string]interface {}" if isinstance(value, dict) else "<nil>")
 
 
 def ready(machine: Machine, conf_dir: str, bin_dirs: list[str], *, skips_invalid: bool = False) -> NetworkConfig:
-    """Return the configuration if the network is ready.
+    """Return the CNI configuration if the pod network is ready.
 
     Raises:
-        CniError: the network is not ready. The text is the message of NetworkReady=false.
+        CniError: the pod network is not ready. The text is the message that the runtime reports with
+            NetworkReady=false.
     """
     try:
         config = load(machine, conf_dir, bin_dirs, skips_invalid=skips_invalid)
@@ -136,9 +138,11 @@ def ready(machine: Machine, conf_dir: str, bin_dirs: list[str], *, skips_invalid
 
 
 def load_status(machine: Machine, conf_dir: str, bin_dirs: list[str]) -> str:
-    """Return `lastCNILoadStatus` in `crictl info`: `OK`, or the reason why containerd cannot load the configuration.
+    """Return the value of `lastCNILoadStatus` in `crictl info`.
 
-    Source: containerd internal/cri/server/status.go and cni_conf_syncer.go, containerd/go-cni cni.go (`Load`).
+    It is `OK`, or the reason why containerd cannot load the CNI configuration.
+
+    Sources: containerd internal/cri/server/status.go and cni_conf_syncer.go, containerd/go-cni cni.go (`Load`).
     """
     try:
         load(machine, conf_dir, bin_dirs)

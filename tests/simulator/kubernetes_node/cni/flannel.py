@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""flanneld.exe: its command line, its HNS network (L2Bridge for host-gw, Overlay for vxlan) and its subnet file.
+"""Simulate flanneld.exe, with its command line, its HNS network and its subnet file.
 
-Flags: flannel-io/flannel main.go 0.28 (Go's flag package). `flannel_network` creates the network, and
-`flannel_leases` keeps the routes to other nodes up to date while flanneld runs.
+The module `flannel_network` creates the network, and `flannel_leases` keeps the routes to other nodes up to date while
+flanneld runs. The network is an L2Bridge with the backend host-gw, and an Overlay with vxlan.
+
+Source of the flags: flannel-io/flannel main.go 0.28.
 """
 
 from __future__ import annotations
@@ -50,7 +52,10 @@ class _UsageError(Exception):
 
 
 def parse(argv: list[str]) -> dict[str, str]:
-    """Parse a command line as Go's flag package does. If it is invalid, raise an error with Go's message."""
+    """Parse a command line as Go's flag package does, and return the flags' values by name.
+
+    If the command line is invalid, raise an error with Go's message.
+    """
     found: dict[str, str] = {}
     words = list(argv)
     while words:
@@ -91,7 +96,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _serve(machine: Machine, invocation: Invocation, flags: Mapping[str, str], log: Log) -> None:
-    """Create the network, then keep the routes to other nodes up to date until flanneld is stopped."""
+    """Create the HNS network, and then keep the routes to other nodes up to date until flanneld is stopped."""
     if flags.get("kube-subnet-mgr") != "true":
         raise FlannelError("Failed to create SubnetManager: the simulator does not model etcd (use -kube-subnet-mgr)")
     try:
@@ -121,7 +126,10 @@ def _serve(machine: Machine, invocation: Invocation, flags: Mapping[str, str], l
 
 
 def _wait_for_link(machine: Machine, invocation: Invocation) -> None:
-    """Wait until the node has its address again after a new switch has taken over the adapter (hostgw_windows.go)."""
+    """Wait until the node has its address again, which it loses when the new virtual switch takes over its adapter.
+
+    Source: hostgw_windows.go.
+    """
     if invocation.stop.wait(0.5):
         raise FlannelError("stopped")
     while not machine.network.is_up:
@@ -155,7 +163,11 @@ def _node_name(client: Client, invocation: Invocation) -> str:
 
 
 def _node(client: Client, name: str) -> dict[str, Any]:
-    """Return the node. An error has the message that a real flanneld logs after it has waited for the node in vain."""
+    """Return the Kubernetes node with the given name.
+
+    Raises:
+        FlannelError: the node cannot be read. The message is that of the real flanneld, which first waits for the node.
+    """
     try:
         return client.get(f"/api/v1/nodes/{name}")
     except ApiError as error:
@@ -167,7 +179,7 @@ def _node(client: Client, name: str) -> dict[str, Any]:
 
 
 def network_settings(machine: Machine, flags: Mapping[str, str]) -> dict[str, Any]:
-    """Return the contents of net-conf.json.
+    """Return flannel's network settings, which are the contents of net-conf.json.
 
     Raises:
         FlannelError: the settings are missing or invalid.
@@ -227,7 +239,7 @@ def _write_subnet_file(
 
 
 def _status(machine: Machine) -> object:
-    """Return the log of the flanneld that ran last, and the unreachable subnets."""
+    """Return the log of flanneld's last run, and the subnets that the node cannot reach."""
     return {"log": list(machine.part(Log).lines), "unreachable": unreachable(machine)}
 
 

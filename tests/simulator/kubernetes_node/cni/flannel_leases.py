@@ -1,11 +1,14 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How a node reaches the pods of other nodes: host routes (host-gw) or policies of the HNS network (vxlan).
+"""Keep the routes to the pods of other nodes up to date, as flanneld does.
 
-Sources: flannel-io/flannel pkg/backend/route_network_windows.go and pkg/backend/vxlan/vxlan_network_windows.go. Every
-node announces its subnet in its annotations (pkg/subnet/kube). host-gw creates a route through the other node's address
-even if that address is in another subnet. Windows accepts such a route, but no packets arrive (`unreachable` on the
-status page), because host-gw requires that the nodes share a layer-2 network.
+The backend host-gw uses routes of the host, and vxlan uses policies of the HNS network. Every node announces its subnet
+in its annotations. host-gw creates a route through the other node's address even if that address is in another subnet.
+Windows accepts such a route, but no packets arrive (`unreachable` on the status page), because host-gw requires that
+the nodes share a layer-2 network.
+
+Sources: flannel-io/flannel pkg/backend/route_network_windows.go, pkg/backend/vxlan/vxlan_network_windows.go and
+pkg/subnet/kube.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ _PREFIX = "flannel.alpha.coreos.com"
 
 @dataclass(frozen=True)
 class FlannelLease:
-    """Another node's subnet, as that node announces it."""
+    """A flannel lease: another node's subnet, and how to reach it, as that node announces them."""
 
     subnet: str
     address: str
@@ -41,7 +44,7 @@ class FlannelLease:
 
 
 def leases(nodes: list[dict[str, Any]], own: str) -> list[FlannelLease]:
-    """Return the leases that nodes other than `own` announce."""
+    """Return the flannel leases that all nodes except `own` announce."""
     found = []
     for node in nodes:
         notes: Mapping[str, str] = node["metadata"].get("annotations") or {}
@@ -53,14 +56,14 @@ def leases(nodes: list[dict[str, Any]], own: str) -> list[FlannelLease]:
 
 
 class Leases:
-    """The routes of one flanneld, kept in line with the leases of the other nodes."""
+    """The routes of one flanneld, which are kept in line with the flannel leases of the other nodes."""
 
     def __init__(self, machine: Machine, backend: Backend, node: str, log: Log) -> None:
         self._machine, self._backend, self._node, self._log = machine, backend, node, log
         self._known: set[FlannelLease] = set()
 
     def follow(self, client: Client, stop: threading.Event) -> None:
-        """Apply the leases until flanneld is stopped."""
+        """Keep the routes in line with the flannel leases in the cluster, until flanneld is stopped."""
         while not stop.is_set():
             try:
                 nodes = client.get("/api/v1/nodes", resourceVersion="0").get("items") or []
@@ -137,7 +140,7 @@ class Leases:
 
 
 def _without(policies: list[dict[str, object]], subnet: str) -> list[dict[str, object]]:
-    """Return a network's policies without the route to a subnet."""
+    """Return an HNS network's policies without the route to a subnet."""
     return [item for item in policies if _destination(item) != subnet]
 
 
@@ -147,7 +150,7 @@ def _destination(policy: Mapping[str, object]) -> object:
 
 
 def unreachable(machine: Machine) -> list[str]:
-    """Return the unreachable destinations of routes: their next hop is in none of the machine's subnets."""
+    """Return the destinations of routes that cannot work, because the next hop is in none of the machine's subnets."""
     state = state_of(machine)
     subnets = [
         ipaddress.ip_network(address.network)

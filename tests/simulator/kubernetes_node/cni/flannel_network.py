@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The HNS network that flanneld creates: an L2Bridge for host-gw, an Overlay for vxlan.
+"""Create the HNS network of flanneld: an L2Bridge for host-gw, or an Overlay for vxlan.
+
+A network with the same name but different settings is deleted, no matter which program created it. The overlay is not
+persistent, so flanneld creates it again after a reboot.
 
 Sources: flannel-io/flannel pkg/backend/hostgw/hostgw_windows.go, pkg/backend/vxlan/vxlan_windows.go and
-device_windows.go, pkg/backend/manager.go. A network with the same name but different settings is deleted, no matter
-which program created it. The overlay is not persistent, so flanneld creates it again after a reboot.
+device_windows.go, pkg/backend/manager.go.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ _INVALID = "Error registering network: invalid VXLAN backend config"
 
 
 class FlannelError(Exception):
-    """The reason why flanneld ends. The text is its log message."""
+    """Raised if flanneld has to end because of an error. The text is flanneld's log message."""
 
 
 @dataclass
@@ -41,7 +43,7 @@ class Log:
     lines: list[str] = field(default_factory=list)
 
     def write(self, level: str, text: str) -> None:
-        """Add a line in klog's format."""
+        """Add a line to the log, in the format of klog."""
         self.lines.append(f"{level}1121 00:00:00.000000    1000 {text}")
 
     def text(self) -> str:
@@ -51,7 +53,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Backend:
-    """A flannel backend: the settings of the HNS network that flannel creates."""
+    """A flannel backend (host-gw or vxlan), with the settings of the HNS network that flanneld creates for it."""
 
     name: str
     kind: str
@@ -96,7 +98,7 @@ def _vxlan(about: Mapping[str, Any]) -> Backend:
 
 
 def ensure(machine: Machine, backend: Backend, subnet: ipaddress.IPv4Network, log: Log) -> None:
-    """Create the HNS network, or replace one with the same name but different settings.
+    """Create the HNS network of a flannel backend, or replace one with the same name but different settings.
 
     Raises:
         FlannelError: HNS refuses the network, or the network has no management IP.
@@ -130,10 +132,10 @@ def _outer(backend: Backend) -> str:
 
 
 def _no_management_ip(backend: Backend) -> str:
-    """Return the error for a network that still has no management IP after the waiting time.
+    """Return the error message for an HNS network that has no management IP address when the waiting time is over.
 
-    The vxlan backend loses the timeout error, because it wraps a different error variable, which is nil. Therefore,
-    it fails only later, when it uses the network.
+    Because of a bug in flannel, the vxlan backend loses the timeout error: it wraps another error variable, which is
+    nil. Therefore, it fails only later, when it uses the network.
     """
     if backend.vni:
         message = f"interface bound to {backend.name} took too long to get ready."
@@ -142,7 +144,10 @@ def _no_management_ip(backend: Backend) -> str:
 
 
 def _fits(network: hns.Network, backend: Backend, subnet: str, gateway: str) -> bool:
-    """Return whether flanneld keeps a network. host-gw does not compare types, and vxlan does not compare gateways."""
+    """Return whether flanneld keeps an existing HNS network.
+
+    host-gw compares the subnet and the gateway, and vxlan compares the subnet and the type.
+    """
     if backend.vni:
         return (network.kind, network.subnet) == (backend.kind, subnet)
     return (network.subnet, network.gateway) == (subnet, gateway)
@@ -161,7 +166,9 @@ def _delete(store: hns.HnsStore, network: hns.Network, kind: str, log: Log) -> N
 
 
 def attach_host(machine: Machine, backend: Backend, subnet: ipaddress.IPv4Network, log: Log) -> None:
-    """Create the host's endpoint on an L2Bridge, and enable forwarding on it and on the node's interface.
+    """Create the host's endpoint in an L2Bridge network, and enable IP forwarding on it and on the node's interface.
+
+    An overlay network (vxlan) needs no such endpoint.
 
     Raises:
         FlannelError: the network does not exist, or HNS refuses the endpoint.

@@ -1,13 +1,14 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""host-local: addresses reserved in files, for CNI plugins and for kube-proxy scripts that call host-local.
+"""Simulate host-local, which reserves pod addresses in files, for CNI plugins and for scripts that start kube-proxy.
 
-Source: containernetworking/plugins plugins/ipam/host-local. A network's store is a folder with the network's name. The
-name of each file in it is an address, and the file contains the container's id and the interface. The search for a free
-address starts after the address that was assigned last (`last_reserved_ip.0`), so a released address is not assigned
-again immediately. Only the gateway, by default the first address, is never assigned. The second address belongs to
-flannel's bridge, but host-local assigns it to the first pod, whose endpoint HNS then refuses (microsoft/SDN#333). The
-files survive a reboot.
+Each network has a folder with the network's name. The name of each file in it is an address, and the file contains the
+container's id and the name of its interface. The search for a free address starts after the address that was assigned
+last (`last_reserved_ip.0`), so a released address is not assigned again immediately. Only the gateway, by default the
+first address, is never assigned. The second address belongs to flannel's bridge, but host-local assigns it to the first
+pod, whose endpoint HNS then refuses (microsoft/SDN#333). The files survive a reboot.
+
+Source: containernetworking/plugins plugins/ipam/host-local.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _LAST = "last_reserved_ip.0"
 
 @dataclass(frozen=True)
 class _Range:
-    """A range of addresses in a subnet."""
+    """The range of a subnet from which addresses are assigned."""
 
     subnet: ipaddress.IPv4Network
     first: ipaddress.IPv4Address
@@ -43,7 +44,7 @@ class _Range:
         return f"{self.first}-{self.last}"
 
     def after(self, last: str) -> Iterator[str]:
-        """Yield the addresses in the order in which they are tried."""
+        """Yield the addresses of the range in the order in which host-local tries them, starting after `last`."""
         count = int(self.last) - int(self.first) + 1
         known = ipaddress.IPv4Address(last) if last else None
         start = int(known) + 1 - int(self.first) if known and known in self.subnet else 0
@@ -78,7 +79,7 @@ def _store(ipam: Mapping[str, Any], network: str) -> str:
 
 
 def allocate(machine: Machine, ipam: Mapping[str, Any], network: str, container: str, interface: str = "eth0") -> str:
-    """Reserve an address, and return it with its prefix length.
+    """Reserve an address for a container, and return it with its prefix length.
 
     Raises:
         CniError: no address is free, the container already has an address, or the configuration has no valid range.
@@ -115,7 +116,7 @@ def release(machine: Machine, network: str, container: str, ipam: Mapping[str, A
 
 
 def run(machine: Machine, invocation: Invocation, about: ProgramResult) -> ProgramResult:
-    """Simulate host-local.exe, which reads a request from standard input.
+    """Simulate host-local.exe, which reads a CNI request from standard input.
 
     Args:
         machine: the node.

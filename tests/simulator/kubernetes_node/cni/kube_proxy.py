@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kube-proxy.exe: its command line and configuration, and the load balancers that it creates in HNS.
+"""Simulate kube-proxy.exe, with its command line, its configuration and its load balancers in HNS.
 
-Flags and fields are listed in contracts/kubernetes.json. Source for behavior and messages on Windows: kubernetes
-pkg/proxy/winkernel/proxier.go. `kube_proxy_sync` creates the load balancers. An unknown field is only logged:
-kube-proxy decodes the file again in lenient mode (cmd/kube-proxy/app/options.go).
+contracts/kubernetes.json lists the flags and fields. The module `kube_proxy_sync` creates the load balancers. An
+unknown field is only logged, because kube-proxy decodes the file again in lenient mode.
+
+Sources: kubernetes pkg/proxy/winkernel/proxier.go for the behavior and messages on Windows, and
+cmd/kube-proxy/app/options.go for the lenient mode.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ _NO_PROXIER = "unable to create proxier: "
 
 
 class ProxyError(Exception):
-    """The reason why kube-proxy ends. The text is kube-proxy's message."""
+    """Raised if kube-proxy has to end because of an error. The text is kube-proxy's message."""
 
 
 @dataclass
@@ -64,7 +66,7 @@ class ProxySettings:
 
     @property
     def network(self) -> str:
-        """The name of the HNS network. If it is empty, the environment variable KUBE_NETWORK contains the name."""
+        """The name of the HNS network, or an empty string if the environment variable KUBE_NETWORK contains it."""
         return str(self._kernel("networkName") or self.flags.text("network-name"))
 
     @property
@@ -79,12 +81,12 @@ class ProxySettings:
 
     @property
     def kubeconfig(self) -> str:
-        """The path of the kubeconfig; if empty, the pod's service account is used."""
+        """The path of the kubeconfig, or an empty string if kube-proxy uses its pod's service account."""
         return str((self.document.get("clientConnection") or {}).get("kubeconfig") or self.flags.text("kubeconfig"))
 
 
 def read(machine: Machine, argv: Sequence[str], version: str) -> ProxySettings:
-    """Read the command line and the configuration file that it names.
+    """Read kube-proxy's command line, and the configuration file that it names.
 
     Raises:
         ProxyError: kube-proxy rejects the configuration.
@@ -136,7 +138,7 @@ def _load(machine: Machine, path: str, settings: ProxySettings, version: str) ->
 
 
 class KubeProxy:
-    """A running kube-proxy. `run` returns when kube-proxy is stopped, and raises ProxyError if it fails."""
+    """A running kube-proxy. Its `run` method returns when kube-proxy is stopped, and raises ProxyError if it fails."""
 
     def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings) -> None:
         self._machine, self._invocation, self._settings = machine, invocation, settings
@@ -148,7 +150,11 @@ class KubeProxy:
         return self._machine.files.read_text(path) if path and self._machine.files.is_file(path) else ""
 
     def _watch(self, seconds: float) -> bool:
-        """Wait, and return whether to stop. Raise ProxyError if the configuration has changed (app/options.go)."""
+        """Wait for some seconds, and return whether kube-proxy has to stop.
+
+        Raises:
+            ProxyError: the configuration file has changed. Source: cmd/kube-proxy/app/options.go.
+        """
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             if self._stop.wait(min(left, _INTERVAL)):
@@ -158,7 +164,7 @@ class KubeProxy:
         return False
 
     def run(self) -> None:
-        """Wait for the network, then keep the load balancers up to date.
+        """Wait for the HNS network, and then keep the load balancers up to date until kube-proxy is stopped.
 
         Raises:
             ProxyError: a setting is incompatible with the network, the configuration has changed, or the API server's
@@ -211,7 +217,7 @@ class KubeProxy:
         self._machine.part(ProxyLog).write("I", f'"Source VIP" sourceVip="{settings.source_vip}"')
 
     def _client(self) -> Client:
-        """Return a connection to the API server. If the token does not exist yet, wait for it first.
+        """Return a connection to the API server. Wait first while the pod's token is missing or the server unreachable.
 
         Raises:
             ProxyError: the kubeconfig is invalid, or kube-proxy is stopped.
@@ -252,7 +258,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 class _Running:
-    """The process of the kube-proxy service."""
+    """The process of kube-proxy when it runs as a Windows service."""
 
     def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings, stderr: Stderr) -> None:
         self.exit_code = 0
@@ -283,10 +289,12 @@ class _Running:
 
 
 class ProxyService:
-    """kube-proxy as a service program."""
+    """kube-proxy as a program that Windows can run as a service."""
 
     def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
-        """Start kube-proxy as a service. `stderr` is given if kube-log-runner.exe starts it.
+        """Start kube-proxy as a service.
+
+        kube-log-runner.exe passes `stderr`, a function that receives the lines of the error output.
 
         Raises:
             ServiceError: the configuration is invalid, or --windows-service is missing.

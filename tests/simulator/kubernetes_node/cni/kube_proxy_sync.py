@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kube-proxy's synchronization of HNS: its source address on an overlay, endpoints and load balancers.
+"""Keep kube-proxy's load balancers and endpoints in HNS in line with the cluster's services.
 
-Source for messages and order: kubernetes pkg/proxy/winkernel/proxier.go (syncProxyRules). A failure is logged, and the
-next synchronization tries again. If the source address is missing on an overlay, no load balancers are created.
+A failure is logged, and the next synchronization tries again. On an overlay network, kube-proxy first creates an
+endpoint for its source address. If this fails, it creates no load balancers.
+
+The source of the messages and their order is kubernetes pkg/proxy/winkernel/proxier.go (syncProxyRules).
 """
 
 from __future__ import annotations
@@ -26,12 +28,12 @@ _KEPT = 200
 
 @dataclass
 class ProxyLog:
-    """The last lines that kube-proxy logged, at most `_KEPT`."""
+    """The last lines of kube-proxy's log."""
 
     lines: list[str] = field(default_factory=list)
 
     def write(self, level: str, text: str) -> None:
-        """Add a line in klog's format."""
+        """Add a line to the log, in the format of klog."""
         self.lines = [*self.lines[1 - _KEPT :], klog(level, text)]
 
 
@@ -66,7 +68,7 @@ class Programmer:
         self._made = {item.id for item in wanted}
 
     def _network_changed(self) -> bool:
-        """Return whether the network no longer exists or was replaced. If so, remove its load balancers."""
+        """Return whether kube-proxy's HNS network was deleted or replaced. If so, remove its load balancers."""
         current = self._store.network_named(self._network.name)
         if current and current.id == self._network.id:
             return False
@@ -81,7 +83,7 @@ class Programmer:
         return True
 
     def _source_endpoint(self) -> None:
-        """Create the endpoint for the source address, unless another endpoint (such as Calico's) has this address."""
+        """Create the endpoint for the source address, unless an endpoint such as Calico's already has it."""
         if self._network.kind != "Overlay":
             return
         own = [item for item in self._store.endpoints() if item.network == self._network.id]
@@ -103,7 +105,10 @@ class Programmer:
         return self._store.add_endpoint("Ethernet", self._network.id, address, remote=True).id
 
     def _provider(self, address: str) -> str:
-        """Return the address of the node that runs a pod, or an empty string if no remote subnet route leads to it."""
+        """Return the address of the node that runs a pod.
+
+        Return an empty string if the HNS network has no remote subnet route to the pod's address.
+        """
         for policy in self._network.policies:
             settings = policy.get("Settings")
             if policy.get("Type") != "RemoteSubnetRoute" or not isinstance(settings, Mapping):
@@ -121,7 +126,7 @@ class Programmer:
 
 
 def policies(services: Sequence[Mapping[str, Any]], slices: Sequence[Mapping[str, Any]]) -> list[hns.PolicyList]:
-    """Return the load balancers for the cluster's services. Their `endpoints` are still addresses, not ids."""
+    """Return the load balancers for the cluster's services. Their `endpoints` are addresses, not yet ids."""
     found: list[hns.PolicyList] = []
     for service in services:
         spec, metadata = service["spec"], service["metadata"]

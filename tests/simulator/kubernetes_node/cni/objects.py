@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""CNI objects: configurations, plugin calls, and what all plugin executables have in common."""
+"""The objects of CNI, such as network configurations and plugin calls, and what all plugins have in common."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
 
 
 class CniError(Exception):
-    """CNI is not ready, or a plugin failed. The text is the message of the plugin, libcni or containerd."""
+    """Raised if CNI is not ready or a plugin failed. The text is the message of the plugin, libcni or containerd."""
 
 
 @dataclass
 class NetworkConfig:
-    """A network configuration: its file, its name and its plugins, with the folders of their executables."""
+    """A CNI network configuration: its file, name, version and plugins, and the folders of the plugins' executables."""
 
     path: str
     name: str
@@ -42,18 +42,19 @@ class Attachment:
 
 @dataclass(frozen=True)
 class PluginCall:
-    """A call of one plugin.
+    """A call of one CNI plugin.
 
     Args:
         machine: the node.
         conf: the plugin's configuration.
         name: the name of the network.
         version: the version of the CNI specification that the configuration names.
-        container: the id of the sandbox.
-        namespace: the id of the sandbox's network namespace; empty for a Docker container.
+        container: the id of the pod's sandbox.
+        namespace: the id of the sandbox's network namespace, or an empty string for a Docker container.
         bin_dirs: the folders with the plugins' executables.
-        pod_namespace, pod: the pod's Kubernetes namespace and name.
-        ports: the runtime's port mappings: `{"hostPort": 80, "containerPort": 8080, "protocol": "tcp"}`.
+        pod_namespace: the pod's Kubernetes namespace.
+        pod: the pod's name.
+        ports: the port mappings, each in the form `{"hostPort": 80, "containerPort": 8080, "protocol": "tcp"}`.
     """
 
     machine: Machine
@@ -74,16 +75,22 @@ class PluginCall:
 
     @property
     def endpoint(self) -> str:
-        """The name of the pod's endpoint (containernetworking/plugins pkg/hns: ConstructEndpointName)."""
+        """The name of the pod's HNS endpoint.
+
+        Source: ConstructEndpointName in containernetworking/plugins pkg/hns.
+        """
         return f"{self.container}_{self.name}"
 
     def get(self, name: str) -> Any:
-        """Return a value of the configuration. Like Go, ignore the case of the key."""
+        """Return a value of the plugin's configuration, or None if it is missing.
+
+        As in Go, the case of the key is ignored.
+        """
         wanted = name.casefold()
         return next((value for key, value in self.conf.items() if key.casefold() == wanted), None)
 
     def delegate(self, conf: Mapping[str, Any]) -> PluginCall:
-        """Return the call with which this plugin calls another plugin."""
+        """Return the call with which this plugin calls another plugin, whose configuration is `conf`."""
         return replace(self, conf=conf)
 
     def program_version(self) -> str:
@@ -91,14 +98,17 @@ class PluginCall:
         return version_of(self.machine, plugin_path(self.machine, str(self.conf["type"]), self.bin_dirs))
 
     def require_version(self, supported: Sequence[str]) -> None:
-        """Raise CniError if the plugin does not support the CNI version (pkg/version/reconcile.go of libcni)."""
+        """Raise CniError if the plugin does not support the CNI version of the configuration.
+
+        Source: pkg/version/reconcile.go in libcni.
+        """
         if self.version not in supported:
             known = " ".join(f'"{item}"' for item in supported)
             raise CniError(f'incompatible CNI versions; config is "{self.version}", plugin supports [{known}]')
 
 
 def plugin_path(machine: Machine, name: str, bin_dirs: Sequence[str]) -> str:
-    """Return the path of a plugin's executable.
+    """Return the path of a CNI plugin's executable.
 
     Raises:
         CniError: the executable does not exist.
@@ -111,7 +121,7 @@ def plugin_path(machine: Machine, name: str, bin_dirs: Sequence[str]) -> str:
 
 
 def attach(call: PluginCall, network: hns.Network, address: str, wiring: hns.Wiring, name: str = "") -> Attachment:
-    """Create a pod's endpoint in HNS, and return it with its address.
+    """Create a pod's endpoint in HNS, and return the pod's address and the endpoint's id.
 
     Raises:
         hns.HnsError: HNS refuses the endpoint.

@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""CNI: adding pods to a network and removing them. This module calls the plugins of a configuration in order.
+"""Add pods to a network and remove them, by calling the CNI plugins of a configuration in order.
 
-The plugins are in separate modules: `win_plugins` (flannel, win-bridge, win-overlay), `sdn_plugins`, `azure_vnet`,
-`calico` and `host_local`. Errors have libcni's format: `plugin type="flannel" name="cbr0" failed (add): …`
-(containernetworking/cni libcni/api.go).
+The plugins are modelled in separate modules: `win_plugins` (flannel, win-bridge, win-overlay), `sdn_plugins`,
+`azure_vnet`, `calico` and `host_local`. Errors have libcni's format: `plugin type="flannel" name="cbr0" failed (add):
+…`.
+
+Source: containernetworking/cni libcni/api.go.
 """
 
 from __future__ import annotations
@@ -53,14 +55,15 @@ def add(
     pod: str = "",
     ports: Sequence[Mapping[str, Any]] = (),
 ) -> Attachment:
-    """Add a pod to the network, and return the result of the last plugin.
+    """Add a pod to a network, and return the result of the last CNI plugin.
 
     Args:
         machine: the node.
-        config: the network configuration.
+        config: the CNI network configuration.
         sandbox: the id of the pod's sandbox.
-        namespace: the id of the sandbox's network namespace; empty for a Docker container.
-        pod_namespace, pod: the pod's Kubernetes namespace and name.
+        namespace: the id of the sandbox's network namespace, or an empty string for a Docker container.
+        pod_namespace: the pod's Kubernetes namespace.
+        pod: the pod's name.
         ports: the port mappings, for plugins with the capability `portMappings`.
 
     Raises:
@@ -98,26 +101,29 @@ def _called(call: PluginCall) -> Attachment | None:
 
 
 def endpoints_of(machine: Machine, sandbox: str) -> list[tuple[str, str]]:
-    """Return the endpoints of a sandbox, as pairs of the address and the network's name."""
+    """Return the HNS endpoints of a pod sandbox, as pairs of an address and a network name."""
     store = hns.store(machine)
     names = {item.id: item.name for item in store.networks()}
     return [(item.address, names.get(item.network, "")) for item in store.endpoints_of(sandbox)]
 
 
 def endpoint_name(plugin: str, network: str, sandbox: str) -> str:
-    """Return the name that a plugin gives to a pod's endpoint.
+    """Return the name that a CNI plugin gives to a pod's HNS endpoint.
 
-    For win-bridge, win-overlay and Calico, see ConstructEndpointName in containernetworking/plugins pkg/hns.
-    For azure-vnet, the name begins with the first 8 digits of the id (example: Azure/azure-container-networking#283).
+    With azure-vnet, the name begins with the first 8 digits of the sandbox's id. With the others, it consists of the
+    sandbox's id and the network's name.
+
+    Sources: ConstructEndpointName in containernetworking/plugins pkg/hns, and an example for azure-vnet in
+    Azure/azure-container-networking#283.
     """
     return azure_vnet.endpoint_name(sandbox) if plugin.startswith("azure") else f"{sandbox}_{network}"
 
 
 def remove(machine: Machine, config_name: str, sandbox: str) -> None:
-    """Remove a pod from the network: its HNS endpoint, namespace and address.
+    """Remove a pod from the network: delete its HNS endpoint and network namespace, and release its address.
 
     Raises:
-        CniError: a plugin fails.
+        CniError: a CNI plugin fails.
     """
     call = calico.cached(machine, sandbox)
     if call is not None:
@@ -142,7 +148,7 @@ def _about(name: str) -> Program:
     supported = sdn_plugins.VERSIONS if name in sdn_plugins.TYPES else VERSIONS
 
     def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-        """Return the output of a plugin that is called manually, without a runtime."""
+        """Return the output of a CNI plugin that is called manually, not by a container runtime."""
         command = invocation.variable("CNI_COMMAND")
         if command == "VERSION" or not command:
             answer = json.dumps({"cniVersion": VERSIONS[-1], "supportedVersions": list(supported)})

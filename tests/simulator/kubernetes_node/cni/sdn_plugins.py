@@ -1,12 +1,13 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Microsoft's plugins sdnbridge, sdnoverlay and nat, which are one program with three names.
+"""Simulate Microsoft's CNI plugins sdnbridge, sdnoverlay and nat, which are one program with three names.
 
-Source: microsoft/windows-container-networking cni/cni.go, common/core/network.go, network/. They use only HNS's second
-API, so they need containerd. They look for the network by the configuration's name. If it does not exist, they try to
-create it. Since 0.3.2 (pull request 99), they create a network of the type that the program supports. Earlier
-versions use the program's name as the type, which HNS refuses. Without enableDualStack, the type of an existing network
-is not checked.
+The plugins use only HNS's second API, so they need containerd. They find the HNS network by the configuration's name.
+If it does not exist, they try to create it. Since 0.3.2 (pull request 99), they create a network of the type that the
+program supports. Earlier versions use the program's name as the type, which HNS refuses. Without enableDualStack, the
+type of an existing network is not checked.
+
+Sources: microsoft/windows-container-networking cni/cni.go, common/core/network.go and network/.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ def add(call: PluginCall) -> Attachment:
 
 
 def _reserved(call: PluginCall, ipam: Mapping[str, Any]) -> str:
-    """Return the address from the IPAM plugin, or an empty string if HNS chooses it.
+    """Return the address that the IPAM plugin assigns to the pod, or an empty string if HNS chooses the address.
 
     Without enableDualStack, the program sends its own structure to the IPAM plugin. This structure has a subnet, but
-    no ranges and no folder (microsoft/windows-container-networking#64).
+    no address ranges and no data folder (microsoft/windows-container-networking#64).
     """
     if not ipam.get("type"):
         return ""
@@ -133,7 +134,7 @@ def _port_mappings(call: PluginCall) -> list[object]:
 
 
 def _dns(call: PluginCall) -> hns.Dns:
-    """Return the DNS settings. The pod's namespace becomes a prefix of the first name in the search list."""
+    """Return the DNS settings for a pod. The first name in the search list is prefixed with the pod's namespace."""
     given = {key.casefold(): value for key, value in (call.get("dns") or {}).items()}
     search = list(given.get("search") or ())
     if search:

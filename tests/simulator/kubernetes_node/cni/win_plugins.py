@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""flannel's CNI plugin, and the plugins that it calls: win-bridge and win-overlay.
+"""Simulate flannel's CNI plugin, and the plugins that it calls: win-bridge and win-overlay.
+
+win-bridge and win-overlay find their HNS network by the configuration's name. They never create it.
 
 Sources: flannel-io/cni-plugin flannel.go and flannel_windows.go; containernetworking/plugins pkg/hns and
-plugins/main/windows. win-bridge and win-overlay find their HNS network by the configuration's name. They never create
-it.
+plugins/main/windows.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _OWN = ("name", "ipam")
 
 
 def flannel(call: PluginCall) -> Attachment:
-    """Add a pod with the plugin that flannel's configuration names (by default win-bridge).
+    """Add a pod to the network with the plugin that flannel's configuration names, by default win-bridge.
 
     Raises:
         CniError: a plugin fails.
@@ -40,7 +41,7 @@ def flannel(call: PluginCall) -> Attachment:
     inner = call.delegate(delegate)
     add = {"win-bridge": win_bridge, "win-overlay": win_overlay, **sdn_plugins.PLUGINS}.get(inner.kind)
     if add is None:
-        raise CniError(f"the simulator does not model flannel's delegate {delegate['type']}")
+        raise CniError(f"the simulator does not model flannel with the delegate plugin {delegate['type']}")
     try:
         return add(inner)
     except CniError as error:
@@ -98,7 +99,7 @@ def win_bridge(call: PluginCall) -> Attachment:
 
 
 def win_overlay(call: PluginCall) -> Attachment:
-    """Add a pod to an Overlay network, with the network's gateway, and the node's address as the provider address.
+    """Add a pod to an Overlay network. The node's address becomes the provider address of the pod's endpoint.
 
     Raises:
         CniError: the plugin fails.
@@ -128,7 +129,7 @@ def win_overlay(call: PluginCall) -> Attachment:
 def _add(
     call: PluginCall, network: hns.Network, api: int, policies: list[dict[str, Any]], adding: str, mac: str = ""
 ) -> Attachment:
-    """Reserve an address and create the endpoint. If that fails, release the address."""
+    """Reserve an address for a pod, and create its endpoint. If HNS refuses the endpoint, release the address."""
     _require_namespace(call, api, adding)
     address = gateway = ""
     ipam = call.get("ipam") or {}
@@ -154,11 +155,11 @@ def _add(
 
 
 def _require_namespace(call: PluginCall, api: int, adding: str) -> None:
-    """Raise CniError if the version of HNS's API does not match the runtime.
+    """Raise CniError if the configured version of HNS's API does not work with the container runtime.
 
-    The second API adds the endpoint to the sandbox's namespace, which Docker's containers do not have. With the first
-    API, a container in a namespace shares an existing endpoint (pkg/hns: AddHnsEndpoint), so this API does not work
-    with containerd.
+    Version 2 of the API adds the endpoint to the sandbox's namespace, which Docker's containers do not have. With
+    version 1, a container in a namespace shares an existing endpoint (AddHnsEndpoint in pkg/hns), so this version does
+    not work with containerd.
     """
     if api == 2 and not call.namespace:
         message = "failed to add endpoint to namespace none: the network namespace is not valid"
@@ -168,7 +169,7 @@ def _require_namespace(call: PluginCall, api: int, adding: str) -> None:
 
 
 def _api(call: PluginCall) -> int:
-    """Return the version of HNS's API in the configuration. Any value other than 2 means version 1."""
+    """Return the version of HNS's API that the configuration requests. Any value other than 2 means version 1."""
     return 2 if call.get("apiVersion") == 2 else 1
 
 
@@ -186,7 +187,7 @@ def _dns(call: PluginCall) -> hns.Dns:
 
 
 def _policies(call: PluginCall) -> list[dict[str, Any]]:
-    """Return the policies in the configuration, without the keys that enclose them."""
+    """Return the endpoint policies in the configuration, without the objects (`Name` and `Value`) around them."""
     found = []
     for item in call.get("policies") or []:
         entry = {key.casefold(): value for key, value in item.items()}
@@ -196,10 +197,10 @@ def _policies(call: PluginCall) -> list[dict[str, Any]]:
 
 
 def _outbound_nat(policies: list[dict[str, Any]], network: str, api: int) -> list[dict[str, Any]]:
-    """Return the policies with a network added to the exceptions of the OutBoundNAT policy; add the policy if missing.
+    """Return the policies with `network` added to the exceptions of the OutBoundNAT policy.
 
-    The two APIs have different policy formats. The plugin finds no exceptions in a policy in the other API's format,
-    so it replaces that policy.
+    If there is no such policy, add one. The two versions of HNS's API have different policy formats. The plugin finds
+    no exceptions in a policy in the other version's format, so it replaces that policy.
     """
     if not network:
         return policies
@@ -218,7 +219,7 @@ def _nat(exceptions: list[str], api: int) -> dict[str, Any]:
 
 
 def _provider(policies: list[dict[str, Any]], address: str, api: int) -> list[dict[str, Any]]:
-    """Return the policies with the node's address as the provider address, unless they already contain one."""
+    """Return the policies with the node's address added as the provider address, unless they already contain one."""
     kind = "ProviderAddress" if api == 2 else "PA"
     if not address or any(item.get("Type") == kind for item in policies):
         return policies

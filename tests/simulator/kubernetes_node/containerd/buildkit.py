@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""BuildKit with containerd: buildkitd.exe as a service, and `buildctl.exe build` with a Dockerfile.
+r"""Simulate BuildKit with containerd: buildkitd.exe as a service, and `buildctl.exe build` with a Dockerfile.
 
-Sources: moby/buildkit docs/windows.md, docs/buildkitd.toml.md, cmd/buildkitd/service_windows.go. On Windows, buildkitd
-reads %ProgramData%\buildkitd\buildkitd.toml. buildkitd supports only containerd, uses the namespace `buildkit` by
-default, and does not read containerd's hosts.toml. It uses the credentials in the client's configuration
+On Windows, buildkitd reads %ProgramData%\buildkitd\buildkitd.toml. It supports only containerd, uses the namespace
+`buildkit` by default, and does not read containerd's hosts.toml. It uses the credentials in the client's configuration
 (DOCKER_CONFIG).
+
+Sources: moby/buildkit docs/windows.md, docs/buildkitd.toml.md and cmd/buildkitd/service_windows.go.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Buildkitd:
         self.namespace = namespace or str(config.get("worker", {}).get("containerd", {}).get("namespace", "buildkit"))
 
     def places(self, host: str) -> list[RegistryEndpoint]:
-        """Return the endpoints from which to pull a registry's images: its mirrors, then the registry itself."""
+        """Return the endpoints from which buildkitd pulls a registry's images: first the mirrors, then the registry."""
         tables = self.config.get("registry", {})
 
         def place(name: str, *, mirror: bool) -> RegistryEndpoint:
@@ -64,7 +65,8 @@ def _start(machine: Machine, argv: list[str], environment: Mapping[str, str]) ->
     """Return a buildkitd with the settings from its command line and its configuration file.
 
     Raises:
-        ServiceError: 1053 if buildkitd rejects the command line or the configuration, or if containerd is not running.
+        ServiceError: buildkitd rejects the command line or the configuration, or containerd is not running. The code
+            is 1053.
     """
     given: dict[str, str] = {}
     words = list(argv)
@@ -173,7 +175,7 @@ def _build(server: Buildkitd, invocation: Invocation, options: Mapping[str, Mapp
 
 
 def _keep(store: Any, namespace: str, name: str, built: Built) -> str:
-    """Write a build's result to containerd's store, unpack it, and return its digest."""
+    """Write a build's result to containerd's store, unpack it, and return the digest of its manifest."""
 
     def put(media_type: str, data: bytes) -> dict[str, Any]:
         described = oci.descriptor(media_type, data)
@@ -191,7 +193,7 @@ def _keep(store: Any, namespace: str, name: str, built: Built) -> str:
 
 
 def _credentials(invocation: Invocation, machine: Machine, host: str) -> str:
-    """Return the `user:password` for a registry from the client's config.json, or an empty string if it has none."""
+    """Return the `user:password` for a registry from the client's config.json, or an empty string if it is missing."""
     path = f"{invocation.variable('DOCKER_CONFIG')}\\config.json"
     if not machine.files.is_file(path):
         return ""

@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""BuildKit's Dockerfile frontend, with the instructions that small Windows images need.
+r"""Simulate BuildKit's Dockerfile frontend, with the instructions that small Windows images need.
 
-https://docs.docker.com/reference/dockerfile/: FROM, ARG, COPY (from the context and other stages), USER, ENV, LABEL,
-WORKDIR, ENTRYPOINT, CMD. Writing to C:\ requires ContainerAdministrator (moby/buildkit#4731).
+These are FROM, ARG, COPY (from the build context and other stages), USER, ENV, LABEL, WORKDIR, ENTRYPOINT and CMD.
+Writing to C:\ requires the user ContainerAdministrator (moby/buildkit#4731).
+
+Source: https://docs.docker.com/reference/dockerfile/.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ _LISTS = {"ENTRYPOINT": "Entrypoint", "CMD": "Cmd"}
 
 
 class BuildError(Exception):
-    """A Dockerfile that cannot be built. The text is BuildKit's message."""
+    """Raised if a Dockerfile cannot be built. The text is BuildKit's message."""
 
 
 @dataclass
 class Built:
-    """A stage: its configuration and its compressed layers."""
+    """A build stage of a Dockerfile: its image configuration, its compressed layers and its name."""
 
     config: dict[str, Any]
     layers: list[bytes]
@@ -38,7 +40,7 @@ class Built:
 
 @dataclass(frozen=True)
 class BuildSources:
-    """The sources of a build.
+    """Where a build finds its base images and files.
 
     Args:
         base: a function that returns the configuration and layers of an image by its name.

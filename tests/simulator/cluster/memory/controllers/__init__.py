@@ -33,7 +33,7 @@ def all_controllers(
     """Return all controllers of a cluster.
 
     Args:
-        objects: the access to the cluster's objects.
+        objects: the interface to the cluster's objects.
         authority: the cluster's certificate authority.
         tokens: the issuer of service account tokens.
         options: the cluster's options.

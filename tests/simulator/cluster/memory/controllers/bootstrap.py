@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bootstrap tokens: sign cluster-info, and delete expired tokens (controllers bootstrapsigner and tokencleaner)."""
+"""The controllers of bootstrap tokens: one signs the ConfigMap cluster-info, the other deletes expired tokens.
+
+They correspond to Kubernetes' bootstrapsigner and tokencleaner.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def detached_signature(content: str, token_id: str, token_secret: str) -> str:
 
 
 class BootstrapSigner:
-    """The controller that maintains one signature in cluster-info for each usable token."""
+    """The controller that keeps a signature in the ConfigMap cluster-info for each bootstrap token that may sign."""
 
     watches: tuple[str, ...] = ("secrets", "configmaps")
     every = 1.0  # a token can expire without a change
@@ -41,7 +44,7 @@ class BootstrapSigner:
         self._objects = objects
 
     def sync(self) -> None:
-        """Update the signatures in cluster-info if they are not the expected ones."""
+        """Update the signatures in the ConfigMap cluster-info if they are out of date."""
         store = self._objects.store
         info = store.peek("configmaps", "kube-public", "cluster-info")
         kubeconfig = (info or {}).get("data", {}).get("kubeconfig")
@@ -59,7 +62,7 @@ class BootstrapSigner:
 
 
 class TokenCleaner:
-    """The controller that deletes expired tokens."""
+    """The controller that deletes expired bootstrap tokens."""
 
     watches: tuple[str, ...] = ("secrets",)
     every = 1.0
@@ -68,7 +71,7 @@ class TokenCleaner:
         self._objects = objects
 
     def sync(self) -> None:
-        """Delete expired tokens."""
+        """Delete expired bootstrap tokens."""
         for secret in self._objects.store.peek_all("secrets", "kube-system"):
             if secret.get("type") == BOOTSTRAP_SECRET and token_expired(secret_values(secret)):
                 self._delete(secret)

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""DaemonSets: one pod per eligible node (k8s.io/kubernetes/pkg/controller/daemon)."""
+"""The DaemonSet controller, which runs one pod on each eligible node.
+
+Source: k8s.io/kubernetes/pkg/controller/daemon.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +35,14 @@ def template_hash(template: Object) -> str:
 
 
 def owner_reference(owner: Object) -> Object:
-    """Return the reference from an object to its controller."""
+    """Return an owner reference to a controlling object such as a DaemonSet."""
     metadata = owner["metadata"]
     reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"]}
     return reference | {"uid": metadata["uid"], "controller": True, "blockOwnerDeletion": True}
 
 
 def owned(owner: Object, objects: list[Object]) -> list[Object]:
-    """Return the objects that a controller owns."""
+    """Return those of the given objects that an owner such as a DaemonSet controls."""
     uid = owner["metadata"]["uid"]
     return [
         one
@@ -55,7 +58,7 @@ def is_alive(pod: Object) -> bool:
 
 
 class DaemonSetController:
-    """The controller that creates, replaces and deletes the pods of DaemonSets, and counts them."""
+    """The controller that creates, replaces and deletes the pods of DaemonSets, and counts them in their status."""
 
     watches: tuple[str, ...] = ("daemonsets", "nodes", "pods")
     every = 0.0
@@ -121,7 +124,7 @@ class DaemonSetController:
         self._objects.delete(type_of("pods"), metadata["namespace"], metadata["name"], {})
 
     def _replace_outdated(self, daemon: Object, pods: list[Object], requested: set[str], revision: str) -> None:
-        """Delete all outdated pods that are not ready, and as many outdated ready pods as maxUnavailable allows.
+        """Delete outdated pods of a DaemonSet: all that are not ready, and as many ready ones as maxUnavailable allows.
 
         A later sync creates the new pods.
         """

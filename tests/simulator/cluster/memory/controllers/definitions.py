@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""CustomResourceDefinitions: the API server serves a defined resource a moment after its definition was created.
+"""Serve the resource types that CustomResourceDefinitions define.
+
+As in a real cluster, a type becomes available a moment after its definition is created.
 
 Source: k8s.io/apiextensions-apiserver pkg/controller/{establish,status,finalizer}.
 """
@@ -18,9 +20,9 @@ _CONDITIONS = (
 
 
 class DefinitionController:
-    """The controller that adapts the resource types to the definitions.
+    """The controller that keeps the served resource types in line with the CustomResourceDefinitions.
 
-    If a definition is deleted, so are all objects of its type.
+    Deleting a definition also deletes all objects of its type.
     """
 
     watches: tuple[str, ...] = ("customresourcedefinitions",)
@@ -30,7 +32,7 @@ class DefinitionController:
         self._objects = objects
 
     def sync(self) -> None:
-        """Bring the resource types in line with the definitions."""
+        """Add the resource types that CustomResourceDefinitions define, and remove those no longer defined."""
         store = self._objects.store
         definitions = store.peek_all("customresourcedefinitions")
         defined = [kind for one in definitions for kind in _types(one)]

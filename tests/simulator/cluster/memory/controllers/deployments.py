@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Deployments and ReplicaSets, simplified for tests: the new ReplicaSet grows, and then the old ReplicaSet shrinks."""
+"""The Deployment and ReplicaSet controllers, simplified for tests.
+
+In a rollout, the new ReplicaSet grows first, and then the old ReplicaSets shrink.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ class ReplicaSetController:
 
 
 class DeploymentController:
-    """The controller that keeps one ReplicaSet per pod template, and moves the replicas to the current template's."""
+    """The controller that keeps a ReplicaSet for each Deployment's pod template, and scales down outdated ones."""
 
     watches: tuple[str, ...] = ("deployments", "replicasets")
     every = 0.0

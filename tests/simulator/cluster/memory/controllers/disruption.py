@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Compute the allowed disruptions of each PodDisruptionBudget (disruption controller)."""
+"""Compute the allowed disruptions of each PodDisruptionBudget, as Kubernetes' disruption controller does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DisruptionController:
         self._objects = objects
 
     def sync(self) -> None:
-        """Update the status of every budget."""
+        """Update the status of every PodDisruptionBudget."""
         store = self._objects.store
         with store.lock:
             for budget in store.peek_all("poddisruptionbudgets"):
@@ -35,7 +35,7 @@ class DisruptionController:
         self._objects.update(kind, namespace, name, lambda live: live | {"status": status}, subresource="status")
 
     def _replicas(self, namespace: str, pods: list[Object]) -> int:
-        """Return the sum of the desired replicas of the pods' owners.
+        """Return how many replicas the owners of the given pods want in total.
 
         A pod counts as one replica if its owner does not exist or is of a kind without replicas.
         """

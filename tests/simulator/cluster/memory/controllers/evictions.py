@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Delete pods because of their node's NoExecute taints, and mark pods on unreachable nodes as not ready.
 
-Source: the taint-eviction and nodelifecycle controllers.
+Kubernetes does this in the controllers taint-eviction and nodelifecycle.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .placement import tolerates
 
 
 class TaintEvictionController:
-    """The controller that deletes pods when they do not, or no longer, tolerate a NoExecute taint of their node."""
+    """The controller that deletes pods that do not, or no longer, tolerate a NoExecute taint of their node."""
 
     watches: tuple[str, ...] = ("nodes", "pods")
     every = 0.5
@@ -28,7 +28,7 @@ class TaintEvictionController:
         self._since: dict[tuple[str, str], float] = {}
 
     def sync(self) -> None:
-        """Check every pod on a node that is tainted or sends no heartbeats."""
+        """Delete pods because of NoExecute taints, and mark pods on unreachable nodes as not ready."""
         store = self._objects.store
         nodes = {one["metadata"]["name"]: one for one in store.peek_all("nodes")}
         seen: dict[tuple[str, str], float] = {}

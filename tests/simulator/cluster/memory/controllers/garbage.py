@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Delete objects that no longer belong to anything: dependents of deleted owners, and pods of deleted nodes."""
+"""Delete dependents whose owners are deleted, and pods whose node is deleted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _ORPHAN_SECONDS = 2.0  # the real controller waits at least 40 s; 2 s are enough
 
 
 class PodGarbageCollector:
-    """The controller that deletes pods whose node is gone, without waiting for the node's kubelet (podgc)."""
+    """The controller that deletes pods whose node is gone, without waiting for the node's kubelet.
+
+    It corresponds to the controller podgc in Kubernetes.
+    """
 
     watches: tuple[str, ...] = ("pods", "nodes")
     every = 0.5
@@ -23,7 +26,7 @@ class PodGarbageCollector:
         self._missing_since: dict[str, float] = {}
 
     def sync(self) -> None:
-        """Delete the pods whose node has been missing for `_ORPHAN_SECONDS` seconds."""
+        """Delete the pods whose node has been missing for some seconds."""
         store = self._objects.store
         nodes = {one["metadata"]["name"] for one in store.peek_all("nodes")}
         pods = store.peek_all("pods")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Run the controllers in one thread.
 
-Each controller checks the whole state when a resource that it watches has changed; some also run at intervals.
+When a resource changes, each controller that watches it checks the whole cluster. Some also run at intervals.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PAUSE = 0.02  # collects a burst of changes
 
 
 class Controller(Protocol):
-    """One control loop; `sync` moves the actual state one step closer to the desired state."""
+    """A control loop. Its `sync` method moves the actual state one step closer to the desired state."""
 
     watches: tuple[str, ...]
     """The plural names of the resources whose changes trigger a sync."""
@@ -51,7 +51,7 @@ class ControllerLoop:
         self._thread.join(10)
 
     def step(self) -> None:
-        """Run each controller once, unless it has nothing to do."""
+        """Run each controller whose resources have changed or whose interval is over."""
         for index, controller in enumerate(self._controllers):
             revision = max(self._store.changed_at(plural) for plural in controller.watches)
             due = controller.every and time.monotonic() - self._ran[index] >= controller.every

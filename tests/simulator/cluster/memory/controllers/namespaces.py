@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The default contents of namespaces, and the deletion of namespaces.
+"""Create the default contents of namespaces, and empty namespaces that are being deleted.
 
-In kube-controller-manager, these are the controllers serviceaccount, root-ca-certificate-publisher and namespace.
+This is the work of kube-controller-manager's controllers serviceaccount, root-ca-certificate-publisher and namespace.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class NamespaceController:
         self._ca = ca
 
     def sync(self) -> None:
-        """Create the default contents of every namespace, or empty it if it is being deleted."""
+        """Create the default contents of each namespace, or empty the namespace if it is being deleted."""
         for namespace in self._objects.store.peek_all("namespaces"):
             if namespace["metadata"].get("deletionTimestamp"):
                 self._empty(namespace)

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Nodes: pod CIDRs, heartbeats, and taints by condition (controllers nodeipam and nodelifecycle)."""
+"""Assign pod CIDRs to nodes, check their heartbeats, and taint them according to their conditions.
+
+This is the work of kube-controller-manager's controllers nodeipam and nodelifecycle.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _MANAGED = {_NOT_READY, _UNREACHABLE, UNSCHEDULABLE, *_TAINT_BY_CONDITION.values
 
 
 def condition(obj: Object, kind: str) -> Object:
-    """Return a condition of an object, or an empty dict if the object does not have it."""
+    """Return an object's condition of a given type, or an empty dict if the object has none."""
     return next((one for one in obj.get("status", {}).get("conditions") or [] if one["type"] == kind), {})
 
 
@@ -66,8 +69,8 @@ class NodeLifecycleController:
         """Create the controller.
 
         Args:
-            objects: the access to the cluster's objects.
-            grace: the seconds without a heartbeat after which a node is Unknown.
+            objects: the interface to the cluster's objects.
+            grace: the seconds without a heartbeat after which a node is considered Unknown.
         """
         self._objects = objects
         self._grace = grace
@@ -84,9 +87,9 @@ class NodeLifecycleController:
             self._taint(node["metadata"]["name"], evicting)
 
     def _silence(self, node: Object) -> float:
-        """Return the seconds since the last observed change of the node's lease or status.
+        """Return the seconds since the last observed change of a node's lease or status.
 
-        Like the real controller, this one does not compare the clocks of different machines.
+        Like the real controller, this method does not compare the clocks of different machines.
         """
         metadata = node["metadata"]
         lease = self._objects.store.peek("leases", "kube-node-lease", metadata["name"]) or {}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide on which nodes a pod may run: node selector, node affinity and taints."""
+"""Decide on which nodes a pod may run, based on its node selector, node affinity and tolerations."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _term_met(term: Object, labels: dict[str, str], fields: dict[str, str]) -> b
 
 
 def schedulable(spec: Object, node: Object) -> bool:
-    """Return whether a node accepts a new pod: the node is not cordoned, or the pod tolerates the cordon."""
+    """Return whether a node accepts a new pod: the node is not cordoned, or the pod tolerates the cordon's taint."""
     if not node.get("spec", {}).get("unschedulable"):
         return True
     taint = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}

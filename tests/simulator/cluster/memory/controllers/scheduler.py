@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bind pods to nodes according to selectors, affinity, taints and cordons; CPU and memory are ignored."""
+"""Bind pods to nodes according to selectors, node affinity, taints and cordons. CPU and memory are ignored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Scheduler:
         self._objects = objects
 
     def sync(self) -> None:
-        """Bind the pods without a node."""
+        """Bind the pods that have no node yet."""
         store = self._objects.store
         pods, nodes = store.peek_all("pods"), store.peek_all("nodes")
         load = Counter(pod["spec"].get("nodeName", "") for pod in pods)
@@ -68,7 +68,7 @@ class Scheduler:
 
 
 def refusal(spec: Object, node: Object) -> str:
-    """Return the scheduler's reason why a pod cannot be bound to a node, or an empty string if it can."""
+    """Return why the scheduler cannot bind a pod to a node, or an empty string if it can."""
     if not selects(spec, node):
         return "node(s) didn't match Pod's node affinity/selector"
     if not schedulable(spec, node):

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Approve and sign certificate signing requests (controllers csrapproving and csrsigning)."""
+"""Approve and sign certificate signing requests.
+
+This is the work of kube-controller-manager's controllers csrapproving and csrsigning.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _APPROVED_SELF = "Auto approving self kubelet client certificate after SubjectAc
 
 
 class SigningController:
-    """The controller that approves kubelets' requests, and signs approved requests."""
+    """The controller that approves kubelets' certificate signing requests, and signs approved requests."""
 
     watches: tuple[str, ...] = ("certificatesigningrequests",)
     every = 0.0
@@ -35,9 +38,9 @@ class SigningController:
         """Create the controller.
 
         Args:
-            objects: the access to the cluster's objects.
+            objects: the interface to the cluster's objects.
             authority: the cluster's certificate authority.
-            seconds: the validity period of certificates whose request does not specify one.
+            seconds: the validity period of certificates, unless the request specifies one.
         """
         self._seconds = seconds
         self._objects = objects
@@ -46,7 +49,7 @@ class SigningController:
         self._kind = type_of("certificatesigningrequests")
 
     def sync(self) -> None:
-        """Approve the new requests that qualify for automatic approval, and sign approved requests."""
+        """Approve new certificate signing requests that qualify for automatic approval, and sign approved ones."""
         for request in self._objects.store.peek_all("certificatesigningrequests"):
             conditions = {one["type"] for one in request.get("status", {}).get("conditions") or []}
             if request.get("status", {}).get("certificate") or conditions & {"Denied", "Failed"}:
@@ -57,7 +60,7 @@ class SigningController:
                 self._add_condition(request, "Approved", "AutoApproved", message)
 
     def _approval(self, request: Object) -> str:
-        """Return the reason for an automatic approval, or an empty string if the request needs a manual approval."""
+        """Return why a certificate signing request is approved automatically, or an empty string if it is not."""
         spec = request["spec"]
         parsed = _parse(request)
         if parsed is None or spec["signerName"] != KUBELET_CLIENT or not _is_kubelets(parsed, spec["usages"]):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Service account tokens in Secrets (kube-controller-manager's serviceaccount-token controller)."""
+"""Issue service account tokens in Secrets, as kube-controller-manager's serviceaccount-token controller does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TokenController:
         self._objects, self._tokens, self._ca = objects, tokens, ca
 
     def sync(self) -> None:
-        """Fill the Secrets that have no token, or the token of an earlier account with the same name."""
+        """Fill service account token Secrets that have no token, or that of a deleted account with the same name."""
         store = self._objects.store
         for secret in store.peek_all("secrets"):
             if secret.get("type") != SECRET:

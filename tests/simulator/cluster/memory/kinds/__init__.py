@@ -59,7 +59,7 @@ _FREE_NAMES = ("clusterroles", "clusterrolebindings", "roles", "rolebindings", "
 
 
 def prepare_create(context: Context, kind: ResourceType, obj: Object) -> None:
-    """Set the fields that every new object of a kind gets automatically."""
+    """Set the fields that the API server sets in a new object."""
     if kind.key in _WORKLOADS:
         create_workload(kind.plural, obj)
     elif kind.key == "secrets":
@@ -69,7 +69,7 @@ def prepare_create(context: Context, kind: ResourceType, obj: Object) -> None:
 
 
 def prepare_update(kind: ResourceType, obj: Object) -> None:
-    """Set the defaults of an object that is being changed."""
+    """Set the default values in an object that a request updates."""
     if kind.key in _WORKLOADS:
         create_workload(kind.plural, obj)
     elif kind.key == "secrets":
@@ -81,11 +81,11 @@ def validate(kind: ResourceType, obj: Object, old: Object | None) -> list[Cause]
 
     Args:
         kind: the object's resource type.
-        obj: the object with its defaults.
-        old: the object before the change; None if it is new.
+        obj: the object after its defaults were set.
+        old: the object before the change, or None if it is new.
 
     Returns:
-        The errors.
+        The errors, or an empty list if the object is valid.
     """
     causes = [] if old is not None else _validate_name(kind, obj["metadata"]["name"])
     if kind.key in _WORKLOADS:

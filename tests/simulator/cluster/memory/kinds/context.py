@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The context that admission needs in addition to the object: the cluster, and the user of the request."""
+"""What admission needs in addition to the object: the cluster's state, and the user who sent the request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..store import ObjectStore
 
 @dataclass(frozen=True)
 class Context:
-    """The cluster, and the user who sent the request."""
+    """The state of the cluster, and the user who sent a request."""
 
     store: ObjectStore
     service_network: ipaddress.IPv4Network

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Namespaces, services, secrets and signing requests: defaults and validation."""
+"""Set the defaults of namespaces, services, secrets and certificate signing requests, and validate them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def default_secret(obj: Object) -> None:
 
 
 def validate_secret(obj: Object, old: Object | None) -> list[Cause]:
-    """Return the errors of a secret: its type or immutable data has changed, or its data is not valid base64."""
+    """Return the errors in a secret: a changed type, changed immutable data, or data that is not valid base64."""
     causes = []
     if old is not None and obj["type"] != old["type"]:
         causes.append(wrong("type", obj["type"], "field is immutable"))
@@ -48,7 +48,7 @@ def validate_secret(obj: Object, old: Object | None) -> list[Cause]:
 
 
 def create_service(context: Context, obj: Object) -> None:
-    """Set a service's defaults, and assign its address and node ports, depending on its type."""
+    """Set a service's defaults and, depending on its type, assign its cluster IP address and node ports."""
     spec = obj.setdefault("spec", {})
     spec.setdefault("type", "ClusterIP")
     spec.setdefault("sessionAffinity", "None")
@@ -71,7 +71,7 @@ def create_service(context: Context, obj: Object) -> None:
 def _assign_node_ports(context: Context, ports: list[Object]) -> None:
     """Assign a node port to each service port that does not request a specific one.
 
-    Source of the range: the default of the flag --service-node-port-range (kubernetes.io: kube-apiserver).
+    The port range is the default of kube-apiserver's flag --service-node-port-range.
     """
     services = context.store.peek_all("services")
     taken = {port.get("nodePort") for one in services for port in one["spec"].get("ports") or []}
@@ -93,7 +93,7 @@ def _free_address(context: Context) -> str:
 
 
 def validate_service(obj: Object, old: Object | None) -> list[Cause]:
-    """Return the errors of a service: it lacks the ports that it needs, or its address has changed."""
+    """Return the errors in a service: required ports are missing, or its cluster IP address has changed."""
     spec = obj["spec"]
     if old is not None and old["spec"].get("clusterIP") and spec.get("clusterIP") != old["spec"]["clusterIP"]:
         return [wrong("spec.clusterIPs[0]", spec.get("clusterIP", ""), "may not change once set")]
@@ -103,7 +103,7 @@ def validate_service(obj: Object, old: Object | None) -> list[Cause]:
 
 
 def create_signing_request(context: Context, obj: Object) -> None:
-    """Record the user who sent the request, in fields that clients cannot set."""
+    """Record the user who creates a certificate signing request, in fields that clients cannot set."""
     user, spec = context.user, obj.setdefault("spec", {})
     spec["username"], spec["groups"] = user.name, list(user.groups)
     if user.uid:
@@ -113,7 +113,7 @@ def create_signing_request(context: Context, obj: Object) -> None:
 
 
 def validate_signing_request(obj: Object, old: Object | None) -> list[Cause]:
-    """Return the errors in the spec of a new signing request, or an error if an existing request's spec has changed."""
+    """Return the errors in a new certificate signing request's spec, or an error if an existing spec has changed."""
     spec, causes = obj["spec"], []
     if old is not None:
         return [] if spec == old["spec"] else [wrong("spec", "", "field is immutable")]

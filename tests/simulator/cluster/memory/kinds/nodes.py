@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Nodes: the taint of a new node, and the rights of kubelets (the admission plug-in NodeRestriction)."""
+"""Taint new nodes, and limit what kubelets may write.
+
+In kube-apiserver, this is the work of the admission plug-ins TaintNodesByCondition and NodeRestriction.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _OWN_PREFIXES = ("kubelet.kubernetes.io", "node.kubernetes.io")
 
 
 def create_node(context: Context, obj: Object) -> None:
-    """Taint a new node until it is Ready (the admission plug-in TaintNodesByCondition)."""
+    """Taint a new node until it is Ready, as the admission plug-in TaintNodesByCondition does."""
     spec = obj.setdefault("spec", {})
     taints = spec.get("taints") or []
     if all((one.get("key"), one.get("effect")) != (NOT_READY, "NoSchedule") for one in taints):
@@ -30,14 +33,14 @@ def create_node(context: Context, obj: Object) -> None:
 
 
 def restrict(context: Context, verb: str, plural: str, obj: Object, old: Object | None) -> None:
-    """Check whether a kubelet is allowed to write an object; other users are not checked.
+    """Raise an error if a kubelet must not write an object. Other users are not checked.
 
     Args:
         context: the cluster and the user who sent the request.
         verb: create, update or delete.
         plural: the resource's plural name.
-        obj: the new object (for delete: the object to delete).
-        old: the object before the change; None for create.
+        obj: the new object, or the object to delete.
+        old: the object before the change, or None if it is new.
 
     Raises:
         ApiErrorResponse: the object does not belong to the kubelet's node, or this change is not allowed (403).

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Default values of a pod's spec (k8s.io/kubernetes/pkg/apis/core/v1/defaults.go)."""
+"""Set the default values in a pod's spec.
+
+Source: k8s.io/kubernetes/pkg/apis/core/v1/defaults.go.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def default_pod_spec(spec: Object) -> None:
-    """Set the missing fields in the spec of a pod or pod template."""
+    """Set the default values of the fields that the spec of a pod or pod template lacks."""
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("dnsPolicy", "ClusterFirst")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Validation of pod specs, as far as it matters for manifests for Windows nodes.
+"""Validate the fields of pod specs that matter in manifests for Windows nodes.
 
 Source of the messages and rules: k8s.io/kubernetes/pkg/apis/core/validation/validation.go.
 """
@@ -23,11 +23,11 @@ _LINUX_ONLY_CONTAINER = (
 
 
 def validate_pod_spec(spec: Object, path: str = "spec") -> list[Cause]:
-    """Validate a pod spec in which the defaults have been set, and return the errors.
+    """Validate a pod spec after its defaults were set, and return the errors.
 
     Args:
         spec: the spec of a pod or pod template.
-        path: the path of the spec in the object, for messages.
+        path: the path of the spec in its object, such as "spec.template.spec", for error messages.
     """
     return list(_all(spec, path))
 
@@ -98,7 +98,7 @@ def _is_host_process(owner: Object) -> bool | None:
 
 
 def _host_process(spec: Object, path: str) -> Iterator[Cause]:
-    """Yield the errors of a HostProcess pod: it needs the host's network, and `hostProcess` for all its containers."""
+    """Yield the errors of a HostProcess pod: it needs `hostNetwork`, and `hostProcess` for all its containers."""
     pod = _is_host_process(spec)
     found: list[bool] = []
     for field in ("initContainers", "containers"):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pods: the fields that admission adds, and the fields that may be changed later."""
+"""Set the fields of new pods as admission does, and check which fields an update changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _IMMUTABLE = (
 
 
 def create_pod(context: Context, obj: Object) -> None:
-    """Set defaults, and apply the admission plug-ins ServiceAccount, Priority and DefaultTolerationSeconds."""
+    """Set a pod's defaults, and apply the admission plug-ins ServiceAccount, Priority and DefaultTolerationSeconds."""
     spec = obj.setdefault("spec", {})
     spec.setdefault("enableServiceLinks", True)
     mirror = "kubernetes.io/config.mirror" in obj["metadata"].get("annotations", {})
@@ -105,7 +105,7 @@ def _quality_of_service(spec: Object) -> str:
 
 
 def validate_pod(obj: Object, old: Object | None) -> list[Cause]:
-    """Return the errors of a new pod, or an error if an update changes more than the few mutable fields."""
+    """Return the errors in a new pod, or an error if an update changes a field that is immutable."""
     if old is None:
         return validate_pod_spec(obj["spec"])
     if _frozen(obj["spec"]) != _frozen(old["spec"]):
@@ -121,7 +121,10 @@ def _frozen(spec: Object) -> Object:
 
 
 def check_pod_of_node(node: str, obj: Object) -> ApiErrorResponse | None:
-    """Return an error unless a pod is a mirror pod of the node: kubelets may create only these (NodeRestriction)."""
+    """Return an error unless a pod is a mirror pod of the given node.
+
+    The admission plug-in NodeRestriction lets a kubelet create only such pods.
+    """
     name = obj["metadata"].get("name", "")
     if "kubernetes.io/config.mirror" not in obj["metadata"].get("annotations", {}):
         text = 'pod does not have "kubernetes.io/config.mirror" annotation'

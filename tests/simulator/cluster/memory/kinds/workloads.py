@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""DaemonSets, Deployments, ReplicaSets and disruption budgets: defaults and validation."""
+"""Set the defaults of DaemonSets, Deployments, ReplicaSets and PodDisruptionBudgets, and validate them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _STRATEGIES = {"daemonsets": ("RollingUpdate", "OnDelete"), "deployments": ("Rec
 
 
 def create_workload(plural: str, obj: Object) -> None:
-    """Set the defaults of a workload (k8s.io/kubernetes/pkg/apis/apps/v1/defaults.go)."""
+    """Set the defaults of a workload such as a Deployment.
+
+    Source: k8s.io/kubernetes/pkg/apis/apps/v1/defaults.go.
+    """
     spec = obj.setdefault("spec", {})
     default_pod_spec(spec.setdefault("template", {}).setdefault("spec", {}))
     if plural == "daemonsets":
@@ -68,5 +71,5 @@ def validate_budget(obj: Object, old: Object | None) -> list[Cause]:
 
 
 def create_budget(context: Context, obj: Object) -> None:
-    """Set the status of a new budget, which allows no disruption until its controller has run."""
+    """Set the status of a new PodDisruptionBudget. It allows no disruption until the disruption controller has run."""
     obj["status"] = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}

@@ -1,8 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How calico-node finds its node's address (node/pkg/lifecycle/startup/autodetection).
+"""Find a node's address as calico-node does.
 
 The simulated nodes have addresses in 127.0.0.0/8. Unlike calico-node, this module accepts such addresses.
+
+Source: node/pkg/lifecycle/startup/autodetection.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ FAILED = "failed to autodetect an IPv4 address"
 
 
 def detect(machine: Machine, method: str, node: Mapping[str, Any]) -> str:
-    """Return the node's address with its prefix length (`10.0.0.5/24`).
+    """Return the node's address with its prefix length, such as `10.0.0.5/24`.
 
     Args:
         machine: the node's machine.
         method: the value of IP_AUTODETECTION_METHOD.
-        node: the Kubernetes node.
+        node: the node's object in the Kubernetes API.
 
     Raises:
         CalicoError: no address is found, or the method is unknown.
@@ -60,7 +62,7 @@ def detect(machine: Machine, method: str, node: Mapping[str, Any]) -> str:
 
 
 def published(machine: Machine) -> str:
-    """Return the interfaces in the format of the node's annotation projectcalico.org/Interfaces."""
+    """Return the machine's network interfaces in the format of the node annotation projectcalico.org/Interfaces."""
     cards = sorted(_cards(machine), key=lambda card: card.alias)
     found = [{"name": card.alias, "addresses": [item.address for item in card.addresses]} for card in cards]
     return json.dumps(found, separators=(",", ":"))
@@ -71,7 +73,7 @@ def _cards(machine: Machine) -> list[Interface]:
 
 
 def local(machine: Machine, address: str) -> str:
-    """Return an address with its prefix length. If no interface has the address, return it without a prefix length."""
+    """Return an address with the prefix length of the interface that has it, or unchanged if none has it."""
     for card in interfaces(machine):
         for item in card.addresses:
             if item.address == address:

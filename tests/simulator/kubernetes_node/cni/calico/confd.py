@@ -1,11 +1,14 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""confd-service.ps1: confd reads peers and blocks, and config-bgp.ps1 configures Windows' BGP router.
+"""Simulate confd-service.ps1, which starts confd.
+
+confd reads BGP peers and address blocks, and starts config-bgp.ps1, which configures Windows' BGP router. It starts
+the script only when its files have changed, and cmdlet errors do not count as failures. Therefore, if config-bgp.ps1
+cannot configure the router, it does not run again until a peer or block changes or confd restarts. Not modelled: peers
+with selectors, and BGP sessions.
 
 Sources: node/windows-packaging/CalicoWindows/confd/confd-service.ps1, and config-bgp.psm1 and templates in
-confd/windows-packaging of v3.31.5. confd starts config-bgp.ps1 only when its files have changed, and cmdlet errors
-do not count as failures. Therefore, if config-bgp.ps1 cannot configure the router, it does not run again until a peer
-or block changes or confd restarts. Not modelled: peers with selectors, and BGP sessions.
+confd/windows-packaging of v3.31.5.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ _STOPPED = ProgramResult(0xC000013A)
 
 @dataclass(frozen=True)
 class BgpConfiguration:
-    """The data for the templates: the node's address, AS number, peers (name, address, AS number) and blocks."""
+    """What confd configures: the node's address, AS number, BGP peers (name, address, AS number) and address blocks."""
 
     address: str
     asn: int
@@ -77,10 +80,10 @@ def _serve(machine: Machine, run: Invocation, output: Output) -> None:
 
 
 def _rendered(machine: Machine, run: Invocation) -> BgpConfiguration | None:
-    """Return the configuration, or None while the node has no address.
+    """Return the BGP configuration of the node, or None while the node has no address.
 
     Raises:
-        DatastoreError, KubeconfigError, OSError: the datastore cannot be read.
+        DatastoreError, KubeconfigError, OSError: Calico's objects cannot be read from the API server.
     """
     name = run.variable("NODENAME")
     datastore = Datastore(Client(machine, in_cluster(machine, run), timeout=5.0))
@@ -115,7 +118,10 @@ def _peer(kind: str, address: str, asn: int) -> tuple[str, str, int]:
 
 
 def _of_object(spec: dict[str, Any], name: str, own: str) -> list[tuple[str, str, int]]:
-    """Return a list with the BGPPeer's peer; the list is empty if the BGPPeer is neither global nor for this node."""
+    """Return a list with the peer of a BGPPeer object.
+
+    The list is empty if the object has a node selector, is for another node, or names this node as the peer.
+    """
     address = str(spec.get("peerIP") or "").partition(":")[0]
     if not address or address == own or spec.get("nodeSelector") or spec.get("node", name) != name:
         return []
@@ -136,7 +142,7 @@ class _Router:
         self._output.write("Reconfigure BGP completed")
 
     def _run(self, command: str, **parameters: object) -> list[PSObject]:
-        """Run a cmdlet. As in a script, its error is only written to the output."""
+        """Run a cmdlet, and return its objects. As in a script, an error is only written to the output."""
         try:
             result = commands.run(self._machine, command, parameters)
         except CmdletError as error:

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico's objects in the Kubernetes API, with the errors of libcalico-go (lib/errors, lib/backend/k8s/resources)."""
+"""Read and write Calico's objects in the Kubernetes API, with the error messages of libcalico-go.
+
+Sources: lib/errors and lib/backend/k8s/resources in libcalico-go.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _KINDS = {
 
 
 class DatastoreError(Exception):
-    """A request that failed.
+    """Raised if a request for one of Calico's objects failed.
 
     Args:
         kind: the kind of failure: `missing`, `exists`, `conflict`, `unauthorized` or `other`.
@@ -57,7 +60,7 @@ def _failure(error: ApiError | OSError, what: str, method: str, url: str) -> Dat
 
 
 class Datastore:
-    """The datastore as one program sees it.
+    """A program's access to Calico's datastore, which is the Kubernetes API.
 
     Args:
         client: the connection to the API server, with the rights of the program's account.
@@ -74,7 +77,7 @@ class Datastore:
         Args:
             method: the HTTP method.
             path: the path of the object or collection.
-            what: the object's name in messages.
+            what: the object's name in error messages.
             body: the object or patch to send.
             media: the media type of the body.
 
@@ -109,7 +112,7 @@ class Datastore:
             raise
 
     def all(self, plural: str) -> list[Object]:
-        """Return all objects of a kind. A kind without a CustomResourceDefinition has no objects.
+        """Return all of Calico's objects of a kind. A kind without a CustomResourceDefinition has no objects.
 
         Raises:
             DatastoreError: the objects cannot be read.
@@ -122,7 +125,7 @@ class Datastore:
             raise
 
     def create(self, plural: str, name: str, spec: Mapping[str, Any]) -> Object:
-        """Create an object.
+        """Create one of Calico's objects, and return it.
 
         Raises:
             DatastoreError: the object already exists, or the request fails.
@@ -132,7 +135,9 @@ class Datastore:
         return self.request("POST", f"{_CRD}/{plural}", f"{kind}({name})", document)
 
     def update(self, plural: str, found: Mapping[str, Any], spec: Mapping[str, Any]) -> Object:
-        """Replace the spec of an object that was read before.
+        """Replace the spec of one of Calico's objects, and return the object.
+
+        The object must have been read before.
 
         Raises:
             DatastoreError: the object has changed since it was read, or the request fails.
@@ -142,7 +147,7 @@ class Datastore:
         return self.request("PUT", f"{_CRD}/{plural}/{name}", f"{_KINDS[plural]}({name})", document)
 
     def delete(self, plural: str, name: str) -> None:
-        """Delete an object if it exists.
+        """Delete one of Calico's objects if it exists.
 
         Raises:
             DatastoreError: the request fails.
@@ -154,7 +159,7 @@ class Datastore:
                 raise
 
     def node(self, name: str) -> Object:
-        """Return the node with the given name.
+        """Return the Kubernetes node with the given name.
 
         Raises:
             DatastoreError: the node does not exist, or it cannot be read.
@@ -183,7 +188,7 @@ class Datastore:
                     raise
 
     def patch_status(self, path: str, what: str, document: Mapping[str, Any]) -> None:
-        """Patch the status of a built-in object.
+        """Patch the status of a built-in Kubernetes object.
 
         Raises:
             DatastoreError: the request fails.
@@ -191,5 +196,5 @@ class Datastore:
         self.request("PATCH", f"{path}/status", what, document, STRATEGIC)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the API server."""
         self.client.close()

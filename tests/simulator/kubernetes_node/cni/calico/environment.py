@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The environment of Calico's programs: paths in a HostProcess container, the API server, and output.
+"""What Calico's programs have in common: paths in a HostProcess container, access to the API server, and output.
 
-Source for paths and credentials: libcalico-go/lib/winutils. Below `%CONTAINER_SANDBOX_MOUNT_POINT%`, paths are the same
-with every version of containerd.
+Below `%CONTAINER_SANDBOX_MOUNT_POINT%`, paths are the same with every version of containerd.
+
+The source of paths and credentials is libcalico-go/lib/winutils.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 class CalicoError(Exception):
-    """The reason why a Calico program cannot continue. The text is the program's log message."""
+    """Raised if a Calico program cannot continue. The text is the program's log message."""
 
 
 class StoppedError(Exception):
@@ -34,18 +35,20 @@ class StoppedError(Exception):
 
 @dataclass
 class Logs:
-    """The last lines that each program wrote, by the program's name."""
+    """The last lines of output of each program, by the program's name."""
 
     lines: dict[str, list[str]] = field(default_factory=dict)
 
 
 class Output:
-    """The output of one program. If the invocation has an `emit` function, each line is passed to it immediately.
+    """The output of one program.
+
+    If the invocation has an `emit` function, each line is passed to it immediately.
 
     Args:
         machine: the machine that the program runs on.
         run: the invocation of the program.
-        name: the program's name in the machine's status.
+        name: the program's name, under which the machine's status shows the output.
     """
 
     def __init__(self, machine: Machine, run: Invocation, name: str) -> None:
@@ -64,7 +67,7 @@ class Output:
             self._kept.append(text)
 
     def log(self, level: str, text: str, **fields: object) -> None:
-        """Write a line in the format that libcalico-go/lib/logutils defines for logrus."""
+        """Write a log line in the format of libcalico-go/lib/logutils."""
         stamp = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.000")
         pairs = "".join(f" {name.removesuffix('_')}={value}" for name, value in fields.items())
         line = f"[{level}] {text}{pairs}"
@@ -72,12 +75,12 @@ class Output:
             self.write(f"{stamp} {line}")
 
     def text(self) -> str:
-        """Return the output of an invocation without an `emit` function; with one, the text is empty."""
+        """Return the output of an invocation that has no `emit` function, or an empty string if it has one."""
         return "".join(f"{line}\n" for line in self._kept)
 
 
 def host_path(run: Invocation, path: str) -> str:
-    """Return the path of a file in the container (winutils.GetHostPath)."""
+    """Return the path on the host of a file in the container, as winutils.GetHostPath does."""
     root = run.variable("CONTAINER_SANDBOX_MOUNT_POINT")
     if not root:
         return drive(path)
@@ -86,10 +89,10 @@ def host_path(run: Invocation, path: str) -> str:
 
 
 def in_cluster(machine: Machine, run: Invocation) -> ServerAccess:
-    """Return the pod's access to the API server with its service account (winutils.GetInClusterConfig).
+    """Return how a pod accesses the API server with its service account, as winutils.GetInClusterConfig does.
 
     Raises:
-        KubeconfigError: a variable or the token is missing.
+        KubeconfigError: an environment variable or the token is missing.
         OSError: the API server is not reachable at its address.
     """
     host, port = run.variable("KUBERNETES_SERVICE_HOST"), run.variable("KUBERNETES_SERVICE_PORT")

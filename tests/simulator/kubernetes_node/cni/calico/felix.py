@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Felix: HNS routes to the pods of other nodes, endpoint rules for network policies, and Felix's health.
+"""Simulate Felix, which programs HNS: routes to other nodes' pods, and network policies as rules of endpoints.
 
-Sources: felix/dataplane/windows/{vxlan_mgr,endpoint_mgr,win_dataplane}.go, felix/daemon/daemon.go. Felix creates routes
-only for blocks of pools with VXLAN. It reads the VXLAN port but does not use it, because Windows always uses 4789.
+Felix creates routes only for the address blocks of IP pools that use VXLAN. It ignores the configured VXLAN port,
+because Windows always uses 4789.
+
+Sources: felix/dataplane/windows/{vxlan_mgr,endpoint_mgr,win_dataplane}.go, felix/daemon/daemon.go.
 """
 
 from __future__ import annotations
@@ -37,9 +39,10 @@ class FelixState:
 
     Args:
         running: whether Felix is running.
-        live: whether its health endpoint responds (FELIX_HEALTHENABLED).
+        live: whether its health endpoint responds, which needs FELIX_HEALTHENABLED.
         ready: whether Felix has applied the state of the datastore at least once.
-        problem: the error of the last attempt to bring HNS in line with the datastore; empty if it succeeded.
+        problem: the error of the last attempt to bring HNS in line with the datastore, or an empty string if it
+            succeeded.
     """
 
     running: bool = False
@@ -53,7 +56,7 @@ class FelixState:
 
 
 def serve(machine: Machine, run: Invocation, output: Output) -> int:
-    """Run until Felix ends, and return its exit code.
+    """Run Felix until it ends, and return its exit code.
 
     Raises:
         StoppedError: the container is being stopped.
@@ -73,7 +76,13 @@ def serve(machine: Machine, run: Invocation, output: Output) -> int:
 
 
 def _connect(machine: Machine, run: Invocation, output: Output) -> Datastore:
-    """Return a connection to the datastore. Raise CalicoError if Typha is configured, but its service is not found."""
+    """Return a connection to the datastore, and retry until it works.
+
+    Raises:
+        CalicoError: Typha is configured, but its service is not found.
+        KubeconfigError: an environment variable or the token of the service account is missing.
+        StoppedError: the container is being stopped.
+    """
     while True:
         try:
             datastore = Datastore(Client(machine, in_cluster(machine, run), timeout=5.0))
@@ -106,7 +115,7 @@ class _Felix:
         self._warned: set[str] = set()
 
     def work(self) -> None:
-        """Bring HNS in line with the datastore at intervals."""
+        """Bring HNS in line with Calico's datastore at intervals."""
         while True:
             if self._machine.network.is_up:
                 self._compare()
@@ -140,7 +149,11 @@ class _Felix:
     # -- routes
 
     def _routes(self) -> None:
-        """Create a route in HNS for each block of another node. Raise CalicoError if the HNS network is unsuitable."""
+        """Replace the routes in HNS: one for each address block of another node.
+
+        Raises:
+            CalicoError: there is no HNS network of Calico's, or it is not an overlay network.
+        """
         if self._run.variable("CALICO_NETWORKING_BACKEND") != "vxlan":
             return
         wanted = self._wanted_routes()
@@ -188,7 +201,7 @@ class _Felix:
     # -- policies
 
     def _policies(self) -> None:
-        """Set the rules on the endpoints of this node's pods."""
+        """Set the rules of the network policies on the HNS endpoints of this node's pods."""
         pods = self._list("/api/v1/pods", "Pod")
         namespaces = self._list("/api/v1/namespaces", "Namespace")
         policies = self._list("/apis/networking.k8s.io/v1/networkpolicies", "NetworkPolicy")
@@ -224,7 +237,7 @@ class _Felix:
 
 
 def _program(endpoint: Endpoint, rules: list[dict[str, Any]]) -> None:
-    """Replace the ACLs of an endpoint."""
+    """Replace the ACL rules of an HNS endpoint."""
     others = [item for item in endpoint.policies if item.get("Type") != "ACL"]
     wanted = [*others, *(dict(item) for item in normalize(rules, 1))]
     if wanted != endpoint.policies:

@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico's HNS network, and the node's endpoint in it (cni-plugin/pkg/dataplane/windows/dataplane_windows.go).
+"""Create Calico's HNS network, and the node's endpoint in it.
 
 calico-node and the CNI plugin run the same code. Both create the network `Calico`, or replace an existing network that
 does not match.
+
+Source: cni-plugin/pkg/dataplane/windows/dataplane_windows.go.
 """
 
 from __future__ import annotations
@@ -29,20 +31,20 @@ Log = Callable[[str, str], object]
 
 
 def ensure(machine: Machine, mode: str, block: ipaddress.IPv4Network, vni: int, log: Log) -> hns.Network:
-    """Create the network and the node's endpoint. Replace an existing network or endpoint that does not match.
+    """Create Calico's HNS network and the node's endpoint in it. Replace existing ones that do not match.
 
     Args:
         machine: the node's machine.
-        mode: `vxlan` for an overlay network; any other value for an L2Bridge.
+        mode: `vxlan` for an overlay network, or any other value for an L2Bridge network.
         block: the node's block of pod addresses.
-        vni: the VNI of the configuration; 0 for the default.
+        vni: the VXLAN network identifier in the configuration, or 0 for the default.
         log: a function that writes a message of a given level to the caller's log.
 
     Returns:
-        The network.
+        The HNS network.
 
     Raises:
-        CalicoError: HNS refuses the network or the endpoint, the VNI is too small, or the node has no management
+        CalicoError: HNS refuses the network or the endpoint, the VNI is too small, or the node has no management IP
             address.
     """
     try:
@@ -69,7 +71,7 @@ def _vxlan(machine: Machine, block: ipaddress.IPv4Network, vni: int, log: Log) -
 
 
 def _network(machine: Machine, kind: str, block: ipaddress.IPv4Network, vni: int, log: Log) -> hns.Network:
-    """Return the network; keep an existing one if its subnet, gateway and, for VXLAN, its type are the same."""
+    """Return the HNS network. Replace an existing one if its subnet, gateway or, for VXLAN, its type differs."""
     store = hns.store(machine)
     known = store.network_named(NAME)
     if known and (known.subnet, known.gateway) == (str(block), str(block[1])) and (known.kind == kind or not vni):
@@ -88,7 +90,7 @@ def delete(machine: Machine, network: hns.Network) -> None:
     """Delete a network and its endpoints, as HNS's first API does.
 
     Raises:
-        hns.HnsError: HNS refuses the call.
+        hns.HnsError: HNS refuses to delete one of them.
     """
     store = hns.store(machine)
     for endpoint in store.endpoints():

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The registry value in which node-service.ps1 records for which boot it has prepared the node (calico.psm1)."""
+"""Wait until node-service.ps1 has prepared the node, which it records in the registry after each boot.
+
+Source: calico.psm1.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,10 @@ def boot_time(machine: Machine) -> str:
 
 
 def wait_for_calico(machine: Machine, run: Invocation, output: Output) -> None:
-    """Wait until node-service.ps1 has recorded the time of the last boot (Wait-ForCalicoInit).
+    """Wait until node-service.ps1 has recorded the time of the last boot, as Wait-ForCalicoInit does.
 
     Raises:
-        StoppedError: the program has to end before that.
+        StoppedError: the program has to end before the time is recorded.
     """
     while machine.registry.data(KEY, VALUE, "") != boot_time(machine):
         output.write("Waiting for Calico initialisation to finish...")

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""install-cni: it installs the CNI plugins, their kubeconfig and the CNI configuration.
+"""Simulate install-cni, which installs Calico's CNI plugins, their kubeconfig and the CNI configuration.
 
-Sources: cni-plugin/pkg/install/install.go and install_windows.go, node/pkg/cni/token_watch.go. Not modelled: TLS files
-for etcd, a secondary folder, and waiting after the installation (`SLEEP=true`).
+Not modelled: TLS files for etcd, a second installation folder, and waiting after the installation (`SLEEP=true`).
+
+Sources: cni-plugin/pkg/install/install.go and install_windows.go, node/pkg/cni/token_watch.go.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def _write_kubeconfig(machine: Machine, run: Invocation, access: ServerAccess) -
 
 
 def write_kubeconfig(machine: Machine, run: Invocation, access: ServerAccess, token: str) -> None:
-    """Write calico-kubeconfig, with the API server's address from the container's environment variables.
+    """Write the file calico-kubeconfig. The API server's address comes from the container's environment variables.
 
     Raises:
         OSError: the folder for CNI configurations does not exist.
@@ -182,7 +183,11 @@ def _quoted(text: str) -> list[str]:
 
 
 def _filled(machine: Machine, run: Invocation, text: str) -> str:
-    """Return a string with the known placeholders replaced. Raise CalicoError for VXLAN without calico-ipam."""
+    """Return a template with its placeholders replaced.
+
+    Raises:
+        CalicoError: VXLAN is configured without calico-ipam.
+    """
     services = _quoted(run.variable("KUBERNETES_SERVICE_CIDRS") or "10.96.0.10")
     kind = run.variable("ROUTE_TYPE") or "SDNROUTE"
     routes = [
@@ -222,5 +227,8 @@ def _filled(machine: Machine, run: Invocation, text: str) -> str:
 
 
 def supports_dsr(machine: Machine) -> bool:
-    """Return whether Windows supports direct server return: 1809 with an update from 2020, or 1903 and later."""
+    """Return whether Windows supports direct server return.
+
+    Version 1809 needs an update from 2020. Versions since 1903 support it without updates.
+    """
     return machine.windows.build >= 18317 or machine.windows.ubr >= 1432

@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico's IPAM for a Windows node: blocks, affinities and handles (libcalico-go/lib/ipam).
+"""Calico's address management (IPAM) for a Windows node, with its blocks, affinities and handles.
 
-A Windows node has one block, in which three addresses at the beginning and one at the end are reserved. On Windows,
-reading the IPAM configuration fails without strict affinity (GetIPAMConfig in ipam.go). A node that already has its
-block starts even then, but its pods get no addresses.
+A Windows node has one block of addresses, in which three addresses at the beginning and one at the end are reserved. On
+Windows, it is an error if strict affinity is off in the IPAM configuration (GetIPAMConfig in ipam.go). A node that
+already has its block starts even then, but its pods get no addresses.
+
+Source: libcalico-go/lib/ipam.
 """
 
 from __future__ import annotations
@@ -27,22 +29,22 @@ _RETRIES = 20
 
 
 class IpamError(Exception):
-    """A request that IPAM refuses. The text is the reason."""
+    """Raised if IPAM refuses a request. The text is the reason."""
 
 
 def name_of(network: ipaddress.IPv4Network) -> str:
-    """Return the name of a block's IPAMBlock object."""
+    """Return the name of the IPAMBlock object of an address block."""
     return str(network).replace(".", "-").replace("/", "-")
 
 
 class Ipam:
-    """IPAM for one node."""
+    """Calico's address management (IPAM) for one node."""
 
     def __init__(self, datastore: Datastore, host: str) -> None:
         self._datastore, self._host = datastore, host
 
     def ensure_block(self) -> ipaddress.IPv4Network:
-        """Return the node's block. If the node has no block, claim one first.
+        """Return the node's address block. If the node has no block, claim one first.
 
         Raises:
             IpamError: no block is available for the node, or strict affinity is off.
@@ -53,7 +55,7 @@ class Ipam:
         return own or self._claim(pools)
 
     def assign(self, handle: str, attributes: dict[str, str]) -> tuple[str, ipaddress.IPv4Network]:
-        """Assign an address from the node's block to a handle. Return the address and the block.
+        """Assign an address from the node's block to a pod's handle. Return the address and the block.
 
         Raises:
             IpamError: no address is available, or strict affinity is off.
@@ -106,7 +108,11 @@ class Ipam:
                     raise
 
     def _config(self) -> Object:
-        """Return the IPAM configuration; create it if it does not exist. Raise IpamError if strict affinity is off."""
+        """Return the IPAM configuration, and create it if it does not exist.
+
+        Raises:
+            IpamError: strict affinity is off.
+        """
         found = self._datastore.find("ipamconfigs", "default")
         if found is None:
             default = {"autoAllocateBlocks": True, "maxBlocksPerHost": 0, "strictAffinity": False}
@@ -116,7 +122,11 @@ class Ipam:
         return dict(found["spec"])
 
     def _pools(self) -> list[Object]:
-        """Return the IPv4 pools that this node may use. Raise IpamError if there is none."""
+        """Return the IPv4 pools that this node may use.
+
+        Raises:
+            IpamError: there is no such pool.
+        """
         node = self._datastore.node(self._host)
         labels = node["metadata"].get("labels") or {}
         enabled = [
@@ -183,7 +193,10 @@ class Ipam:
         raise IpamError("No Free Blocks")
 
     def _candidates(self, pools: list[Object]) -> Iterator[ipaddress.IPv4Network]:
-        """Yield the blocks of the pools. The host's name determines the first block (randomBlockGenerator)."""
+        """Yield the address blocks of the pools. The node's name determines which block comes first.
+
+        Source: randomBlockGenerator in libcalico-go/lib/ipam.
+        """
         for item in pools:
             pool = ipaddress.IPv4Network(item["spec"]["cidr"])
             size = max(int(item["spec"].get("blockSize") or 26), pool.prefixlen)
@@ -195,7 +208,7 @@ class Ipam:
                 yield ipaddress.IPv4Network((address, size))
 
     def _create(self, affinity: Object, block: ipaddress.IPv4Network) -> bool:
-        """Create a block and confirm its affinity. Return False if another host claimed the block first."""
+        """Create a block, and confirm its affinity to the node. Return False if another node claimed it first."""
         try:
             self._datastore.create("ipamblocks", name_of(block), _new_block(block, self._host))
         except DatastoreError as error:
@@ -209,9 +222,9 @@ class Ipam:
         return True
 
     def _count(self, handle: str, block: ipaddress.IPv4Network, number: int) -> None:
-        """Change the number of a handle's addresses in a block by `number`.
+        """Add `number` to the count of addresses that a handle has in a block.
 
-        Create the handle if necessary, and delete it if it has become empty.
+        Create the handle if necessary, and delete it if the count drops to zero.
         """
         known = self._datastore.find("ipamhandles", handle.lower())
         if known is None:
@@ -276,9 +289,9 @@ def _released(spec: Object, handle: str) -> Object:
 
 
 def _selects(selector: str, labels: dict[str, str]) -> bool:
-    """Return whether a pool's node selector matches. The forms `all()`, `has(x)`, `x == 'y'` and `!=` are modelled.
+    """Return whether a pool's node selector matches a node's labels.
 
-    `&&` can join several of these forms.
+    Modelled are the forms `all()`, `has(x)`, `x == 'y'` and `x != 'y'`, also several of them joined by `&&`.
     """
     for part in (item.strip() for item in selector.split("&&")):
         if part == "all()":

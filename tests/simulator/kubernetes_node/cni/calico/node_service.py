@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The scripts in the image node-windows: node-service, felix-service and uninstall-calico.
+"""Simulate the scripts in the image calico/node-windows: node-service, felix-service and uninstall-calico.
+
+Not modelled: cloud detection, and routes to a metadata server. The scripts' waiting times elapse on the machine's
+clock.
 
 Sources: node/windows-packaging/CalicoWindows/{node/node-service,felix/felix-service}.ps1, uninstall-calico-hpc.ps1,
-config.ps1 and libs/calico/calico.psm1. Not modelled: cloud detection, and routes to a metadata server. The scripts'
-waiting times elapse on the machine's clock.
+config.ps1 and libs/calico/calico.psm1.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ class _NodeService:
         self._refreshed = 0.0
 
     def work(self) -> None:
-        """Prepare the network, then start calico-node.exe whenever the kubelet has started."""
+        """Prepare the node's network, and then run calico-node.exe whenever the kubelet has started or restarted."""
         output, machine = self._output, self._machine
         stored, current = machine.registry.data(KEY, VALUE, ""), boot_time(machine)
         output.write(f"StoredLastBootTime {stored}, CurrentLastBootTime {current}")
@@ -84,7 +86,7 @@ class _NodeService:
             pause(machine, self._run, 10.0)
 
     def _clean(self) -> None:
-        """Remove all HNS networks except those of type nat. The script does so only in its first run since boot."""
+        """Remove all HNS networks except those of type NAT. The script does so only in its first run after a boot."""
         store = hns.store(self._machine)
         found = [item for item in store.networks() if item.kind != "NAT"]
         if not found:
@@ -114,7 +116,7 @@ class _NodeService:
             left -= 5
 
     def _make_external(self) -> None:
-        """Create the network `External`, which also creates the virtual switch, unless this network exists."""
+        """Create the HNS network `External`, if it does not exist. This also creates the virtual switch."""
         machine, output = self._machine, self._output
         output.write("Start creating vSwitch. Note: Connection may get lost for RDP, please reconnect...")
         store = hns.store(machine)
@@ -150,7 +152,7 @@ class _NodeService:
             return
 
     def _refresh_token(self) -> None:
-        """Renew the token of the CNI plugin (`calico-node.exe -monitor-token`)."""
+        """Renew the token of the CNI plugin, as `calico-node.exe -monitor-token` does."""
         decided = self._release.has("plugin_type")
         wanted = self._run.variable("CNI_PLUGIN_TYPE") == "Calico" if decided else True
         if not wanted or not self._release.has("refresher"):
@@ -171,7 +173,7 @@ class _NodeService:
 
 
 def _kubelet(machine: Machine) -> int:
-    """Return the process id of kubelet.exe, else of the kubelet service, or 0 if neither is running."""
+    """Return the process id of kubelet.exe or else of the kubelet service, or 0 if neither is running."""
     found = next((item.id for item in machine.processes.all() if item.name.casefold() == "kubelet.exe"), 0)
     service = machine.services.get("kubelet")
     return found or (service.process_id if service and service.state == "Running" else 0)
@@ -218,7 +220,7 @@ def felix_service(machine: Machine, run: Invocation) -> ProgramResult:
 def uninstall(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate uninstall-calico.ps1, which removes a Calico installation that runs as Windows services.
 
-    Up to 3.30.6 and 3.31.3, the script always removes the service kube-proxy, too. Later versions do so only with
+    In Calico up to 3.30.6 and 3.31.3, the script also removes the service kube-proxy. Later, it does so only with
     CNI_PLUGIN_TYPE=Calico.
     """
     output = Output(machine, run, "uninstall-calico")

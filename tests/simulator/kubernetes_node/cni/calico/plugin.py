@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Calico's CNI plugin with calico-ipam: an address from the node's block, the endpoint, and annotations.
+r"""Simulate Calico's CNI plugin with calico-ipam.
+
+The plugin assigns an address from the node's block to a pod, creates the pod's HNS endpoint, and annotates the pod.
+To remove a pod, it needs the cache of libcni (`C:\var\lib\cni\results`). Only Kubernetes pods with containerd and
+`windows_use_single_network` are modelled. Not modelled: annotations of pods that choose pools or addresses.
 
 Sources: cni-plugin/pkg/plugin/plugin.go, pkg/k8s/k8s.go, pkg/ipamplugin/ipam_plugin.go, internal/pkg/utils/winpol.
-For a removal, the plugin needs the cache of libcni (`C:\var\lib\cni\results`). Only Kubernetes pods with containerd
-and `windows_use_single_network` are modelled. Not modelled: annotations of pods that choose pools or addresses.
 """
 
 from __future__ import annotations
@@ -58,7 +60,10 @@ def add(call: PluginCall) -> Attachment:
 
 
 def _log(call: PluginCall) -> None:
-    """Write to the log file that the configuration names, creating its folder (internal/pkg/utils, Log)."""
+    """Write to the log file that the CNI configuration names, and create its folder if needed.
+
+    Source: the function Log in internal/pkg/utils.
+    """
     path = str(call.get("log_file_path") or "")
     if not path:
         return
@@ -102,7 +107,11 @@ def _node_name(call: PluginCall) -> str:
 
 
 def _datastore(call: PluginCall) -> Datastore:
-    """Return a connection with the credentials in install-cni's kubeconfig. Raise CniError if they are unusable."""
+    """Return a connection to the datastore, with the credentials in the kubeconfig of install-cni.
+
+    Raises:
+        CniError: the kubeconfig cannot be used, or the API server is not reachable.
+    """
     path = str((call.get("kubernetes") or {}).get("kubeconfig") or "")
     try:
         access = read_kubeconfig(call.machine, drive(path))
@@ -145,7 +154,10 @@ def _wiring(call: PluginCall, datastore: Datastore, block: ipaddress.IPv4Network
 
 
 def _policies(call: PluginCall, datastore: Datastore, address: str) -> list[dict[str, Any]]:
-    """Return the configuration's policies in the format of HNS's second API, with the pools as exceptions to NAT."""
+    """Return the policies of the CNI configuration in the format of HNS's second API.
+
+    The networks of the IP pools are added to the exceptions from NAT.
+    """
     pools = [item["spec"] for item in datastore.all("ippools") if ":" not in item["spec"]["cidr"]]
     networks = [str(item["cidr"]) for item in pools]
     own = [item for item in pools if ipaddress.ip_address(address) in ipaddress.ip_network(item["cidr"])]
@@ -181,7 +193,7 @@ def _remember(call: PluginCall) -> None:
 
 
 def cached(machine: Machine, container: str) -> PluginCall | None:
-    """Return the call with which this plugin added a sandbox, or None if it did not add the sandbox."""
+    """Return the plugin call that added a pod sandbox, or None if this plugin did not add it."""
     path = _cache_file(container)
     if not machine.files.is_file(path):
         return None
@@ -191,7 +203,7 @@ def cached(machine: Machine, container: str) -> PluginCall | None:
 
 
 def check(call: PluginCall) -> None:
-    """Check before a removal whether the datastore is ready. If it is not, nothing may be removed.
+    """Raise an error if Calico's datastore is not ready, so that a pod sandbox must not be removed.
 
     Raises:
         CniError: the datastore is not reachable or not ready, or the plugin's executable does not exist.
@@ -212,7 +224,7 @@ def check(call: PluginCall) -> None:
 
 
 def release(call: PluginCall) -> None:
-    """Release a sandbox's address after its endpoint was removed.
+    """Release a pod sandbox's address after its endpoint was removed.
 
     Raises:
         CniError: the plugin fails.

@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Kubernetes network policies as HNS rules, with the priorities and restrictions of Felix for Windows.
+"""Convert Kubernetes network policies to HNS rules, with the priorities and restrictions of Felix for Windows.
 
-Sources: felix/dataplane/windows/policysets/policysets.go and endpoint_mgr.go; policies are converted as in
-libcalico-go/lib/backend/k8s/conversion. Felix skips rules that Windows cannot express: `except` of an IP block and
-named ports. Calico's own policies are not modelled.
+Felix skips rules that Windows cannot express: those with `except` in an IP block, and those with named ports. Calico's
+own policies are not modelled.
+
+Sources: felix/dataplane/windows/policysets/policysets.go and endpoint_mgr.go, and for the conversion
+libcalico-go/lib/backend/k8s/conversion.
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ _PROTOCOLS = {"TCP": 6, "UDP": 17, "SCTP": 132}
 
 
 class _NotSupportedError(Exception):
-    """Raised for a rule that Windows cannot express."""
+    """Raised if Windows cannot express a rule of a network policy."""
 
 
 @dataclass
 class PolicyObjects:
-    """The objects that determine the rules: the cluster's pods, namespaces and network policies.
+    """The cluster's objects that determine the HNS rules: pods, namespaces and network policies.
 
     `skipped` is called with a message for each rule that Felix skips.
     """
@@ -45,13 +47,13 @@ def acl(direction: str, action: str, priority: int, **more: object) -> Rule:
 
 
 def rules_of(cluster: PolicyObjects, pod: Object, hosts: Sequence[str], *, host_priority: int = 0) -> list[Rule]:
-    """Return the rules for a pod's endpoint.
+    """Return the HNS rules that enforce the network policies on a pod's endpoint.
 
     Args:
         cluster: the cluster's pods, namespaces and network policies.
         pod: the pod.
         hosts: the addresses of the node, which may always reach its pods.
-        host_priority: the priority of the rules for Windows' own firewall.
+        host_priority: the priority of the rules that apply to the firewall of Windows itself.
     """
     found: list[Rule] = []
     if hosts:
@@ -118,7 +120,7 @@ def _rules(cluster: PolicyObjects, policy: Object, direction: str) -> list[Rule]
 def _rule(
     cluster: PolicyObjects, policy: Object, direction: str, peer: Object | None, port: Object | None
 ) -> list[Rule]:
-    """Return the rules for one peer and one port. There are no rules for a peer that selects no pods."""
+    """Return the HNS rules for one peer and one port of a network policy. A peer that selects no pods has no rules."""
     more: dict[str, object] = {}
     if peer is not None:
         addresses = _addresses(cluster, policy, peer)

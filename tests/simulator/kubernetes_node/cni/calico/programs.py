@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico's executables: calico-node.exe, calico.exe, install.exe and the scripts in the image node-windows.
+"""Simulate calico-node.exe, calico.exe, install.exe, and the scripts in the image calico/node-windows.
 
-Since 3.33, calico.exe also contains the other executables: `calico.exe component cni install` is install.exe, and
-`calico.exe component node …` is calico-node.exe.
+Since 3.33, calico.exe also contains the other executables: `calico.exe component cni install` works like install.exe,
+and `calico.exe component node …` like calico-node.exe.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ def _startup(machine: Machine, run: Invocation, *, complete: bool) -> ProgramRes
 
 
 def _health(machine: Machine, checks: set[str]) -> ProgramResult:
-    """Query Felix's health endpoint (node/pkg/health)."""
+    """Simulate the query of Felix's health endpoint by calico-node.exe.
+
+    Source: node/pkg/health.
+    """
     state = machine.part(felix.FelixState)
     for check, good in (("felix-live", state.live), ("felix-ready", state.live and state.ready)):
         if check not in checks or good:
@@ -69,7 +72,7 @@ def _health(machine: Machine, checks: set[str]) -> ProgramResult:
 
 
 def calico(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate calico.exe: manual calls of the CNI plugin and, since 3.33, all components."""
+    """Simulate calico.exe, which handles manual calls of the CNI plugin and, since 3.33, contains all components."""
     if run.argv[:1] == ["component"] and CalicoRelease(run.version).has("single_binary"):
         if run.argv[1:3] == ["cni", "install"]:
             return install.run(machine, run)
@@ -89,7 +92,7 @@ def calico(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _status(machine: Machine) -> object:
-    """Return the last lines that each program wrote, and Felix's state."""
+    """Return the last lines of output of each Calico program, and Felix's state."""
     state = machine.part(felix.FelixState)
     about = {"running": state.running, "ready": state.ready, "problem": state.problem}
     return {"logs": {name: list(lines) for name, lines in machine.part(Logs).lines.items()}, "felix": about}

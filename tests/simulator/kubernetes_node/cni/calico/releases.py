@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The differences between Calico releases, from `data/releases.yml`."""
+"""The features and images of each Calico release, which are listed in `data/releases.yml`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FILE = Path(__file__).parent / "data" / "releases.yml"
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version. Anything after the numbers, such as `-windows-ltsc2022`, is ignored."""
+    """Return the numbers of a version, such as (3, 31, 5). A suffix such as `-windows-ltsc2022` is ignored."""
     return tuple(int(part) for part in version.removeprefix("v").partition("-")[0].split("."))
 
 
@@ -33,13 +33,13 @@ class CalicoRelease:
     version: str
 
     def has(self, feature: str) -> bool:
-        """Return whether this release has a feature. The data file lists ranges of releases for each feature."""
+        """Return whether this release has a feature. `data/releases.yml` lists ranges of releases for each feature."""
         own = numbers(self.version)
         return any(numbers(first) <= own and (not last or own < numbers(last)) for first, last in _data()[feature])
 
     @property
     def windows(self) -> Mapping[str, str]:
-        """The Windows versions that have images, by the suffix of the image tag (`ltsc2022`: `2022`)."""
+        """The Windows versions that have images, by the suffix of the image tag, such as `2022` for `ltsc2022`."""
         found: Mapping[str, Any] = {}
         for first, versions in _data()["windows"].items():
             if numbers(self.version)[:2] >= numbers(first):
@@ -48,10 +48,10 @@ class CalicoRelease:
 
 
 def all_releases() -> list[CalicoRelease]:
-    """Return all releases with images for HostProcess containers."""
+    """Return all Calico releases that have images for HostProcess containers."""
     return [CalicoRelease(version) for versions in _data()["releases"].values() for version in versions]
 
 
 def registries() -> list[str]:
-    """Return the registries in which the images are published."""
+    """Return the image registries to which Calico publishes its images."""
     return list(_data()["registries"])

@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`calico-node.exe -startup`: it prepares the node in the datastore, the cluster's defaults and the HNS network.
+"""Simulate `calico-node.exe -startup`, which prepares the node's data, the cluster's defaults and the HNS network.
+
+Not modelled: the migration from etcd, and the check that no two nodes have the same address.
 
 Sources: node/pkg/lifecycle/startup/startup.go and startup_windows.go, libcalico-go/lib/clientv3/client.go
-(EnsureInitialized). Not modelled: migration from etcd, checks for conflicting addresses of nodes.
+(EnsureInitialized).
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ class Startup:
         machine: the machine that the program runs on.
         run: the invocation of the program.
         output: the program's output.
-        complete: whether to report the condition NetworkUnavailable at the end (`-complete-startup`).
+        complete: True to set the node's condition NetworkUnavailable to false at the end, as `-complete-startup` does.
     """
 
     def __init__(self, machine: Machine, run: Invocation, output: Output, *, complete: bool) -> None:
@@ -42,11 +44,11 @@ class Startup:
         self._name = run.variable("NODENAME").strip() or machine.name.lower()
 
     def start(self) -> None:
-        """Run all steps.
+        """Run all steps of the startup.
 
         Raises:
             CalicoError: a step failed and the error was logged, so the program ends with exit code 1.
-            StoppedError: the program has to end.
+            StoppedError: the program has to end, because its container is being stopped.
         """
         self._output.log("INFO", f"Starting node {self._name} with version v{self._run.version}")
         datastore = self._connect()
@@ -80,7 +82,7 @@ class Startup:
         return CalicoError(f"{message}: {error}")
 
     def _connect(self) -> Datastore:
-        """Return a connection to the datastore. With WAIT_FOR_DATASTORE, wait for the API server first."""
+        """Return a connection to the datastore. If WAIT_FOR_DATASTORE is `true`, wait for the API server first."""
         self._output.log("INFO", "Checking datastore connection")
         while True:
             try:
@@ -132,7 +134,7 @@ class Startup:
             raise self._terminate("Unable to set node resource configuration", error) from error
 
     def _ensure_pools(self, datastore: Datastore) -> None:
-        """Create a default pool if there is none, unless NO_DEFAULT_POOLS is set."""
+        """Create a default IP pool if there is none, unless NO_DEFAULT_POOLS is set."""
         if self._run.variable("NO_DEFAULT_POOLS").lower() == "true":
             self._output.log("INFO", "Skipping IP pool configuration")
             return
