@@ -3,8 +3,8 @@
 """containerd's configuration, parsed as the given version of containerd parses it, with its warnings and errors.
 
 The simulator knows the keys in the version's default configuration (contracts/containerd-default), and a few keys that
-the default configuration does not show. It accepts all keys in tables whose names the user chooses, such as runtimes and
-registry mirrors. Messages are from runs of containerd 1.7.35 and 2.4.2, with these differences: the simulator warns
+the default configuration does not show. In tables whose names the user chooses, such as runtimes and registry mirrors,
+all keys are allowed. Messages are from runs of containerd 1.7.35 and 2.4.2, with these differences: the simulator warns
 about unknown keys with every version, although 1.7 ignores them silently; unlike 1.7, it does not warn about version 1;
 and its messages about wrong types lack the names of Go's structs and, in 1.7, the position in the file.
 """

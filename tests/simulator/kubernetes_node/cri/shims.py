@@ -274,9 +274,9 @@ def _variables(machine: Machine, command: ContainerCommand) -> dict[str, str]:
 
 
 def _script(view: Machine, argv: list[str]) -> tuple[list[str], str]:
-    """Return the command line to simulate, and the name of its process.
+    """Return the command line that the simulator runs for a container's command, and the name of the process.
 
-    If the simulator models a script in an image, `powershell.exe SCRIPT` runs the script's simulated program.
+    For `powershell.exe SCRIPT`, this is the script itself if the simulator has a model of it.
     """
     name = argv[0].replace("/", "\\").rpartition("\\")[2]
     if name.casefold() not in ("powershell", "powershell.exe") or len(argv) < 2:
@@ -303,7 +303,7 @@ def _exit(container: Container, code: int, reason: str) -> None:
 
 
 def _view(machine: Machine, command: ContainerCommand) -> Machine:
-    """Return the machine as a HostProcess container sees it, with its volumes."""
+    """Return the machine as a HostProcess container sees it, with the container's volumes."""
     if not command.mounts:
         return machine
     view = copy.copy(machine)
