@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """docker build on Windows with the daemon's own builder. The model suffices for small images, such as a pause image.
 
-The model supports FROM, ARG, ENV, LABEL, COPY and ADD of files in the context or an earlier stage, WORKDIR, USER, SHELL,
+It supports FROM, ARG, ENV, LABEL, COPY and ADD of files in the context or an earlier stage, WORKDIR, USER, SHELL,
 EXPOSE, STOPSIGNAL, ENTRYPOINT, CMD, and multiple stages. It records RUN instructions, but does not run their commands.
 Source: https://docs.docker.com/reference/dockerfile/.
 """
