@@ -110,7 +110,7 @@ def _registry_error(item: Mapping[str, object]) -> str:
 
 @dataclass
 class _Limits(Limits):
-    """curl's transfer limits, which here also end a request when the machine is powered off."""
+    """curl's transfer limits. In this class, they also end a request when the machine is powered off."""
 
     running: Callable[[], bool] = lambda: True
 
