@@ -3,8 +3,8 @@
 """Images of add-ons that clusters run on Windows nodes, with their tags, Windows builds and programs.
 
 The images with `-windows-hp` and windows-exporter are built on the base image for HostProcess containers, which is not
-tied to a version of Windows (see the projects' Dockerfiles). fluent-bit has one tag for each version of Windows (see its
-.github/workflows/staging-release.yaml). csi-node-driver-registrar and azure-cloud-node-manager support 1809 and
+tied to a version of Windows (see the projects' Dockerfiles). fluent-bit has one tag for each version of Windows (see
+its .github/workflows/staging-release.yaml). csi-node-driver-registrar and azure-cloud-node-manager support 1809 and
 ltsc2022 (see release-tools/prow.sh in kubernetes-csi/node-driver-registrar and the Makefile in
 kubernetes-sigs/cloud-provider-azure).
 """
