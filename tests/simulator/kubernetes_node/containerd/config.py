@@ -49,7 +49,7 @@ class ContainerdConfig:
     minor: str = "2.4"
 
     def plugin(self, *names: str) -> Table:
-        """Return the table of the first given plugin that has one, or an empty table if none has one."""
+        """Return the settings of the first of the given plugins that has any, or an empty table if none has any."""
         plugins = self.tables.get("plugins", {})
         return next((plugins[name] for name in names if name in plugins), {})
 
@@ -282,7 +282,7 @@ def _merge(
 
 
 def _known_address(config: ContainerdConfig, here: str) -> bool:
-    """Return whether a key is in a top-level table that version 4 replaced by a plugin. Such keys are still valid."""
+    """Return whether a key is in a table that became a plugin in configuration version 4, but is still valid."""
     top = here.split(".")[0]
     return top in ("grpc", "ttrpc", "metrics") and top not in config.tables
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The sandboxes and containers of a machine. Their processes keep running below shims when containerd ends."""
+"""The sandboxes and containers of a machine. Shim processes keep them running when containerd ends."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def _variables(machine: Machine, command: ContainerCommand) -> dict[str, str]:
 def _script(view: Machine, argv: list[str]) -> tuple[list[str], str]:
     """Return the command line that the simulator runs for a container's command, and the name of the process.
 
-    For `powershell.exe SCRIPT`, this is the script itself if the simulator has a model of it.
+    For `powershell.exe SCRIPT`, the command line is the script itself if the simulator has a model of the script.
     """
     name = argv[0].replace("/", "\\").rpartition("\\")[2]
     if name.casefold() not in ("powershell", "powershell.exe") or len(argv) < 2:

@@ -262,7 +262,7 @@ def member(layers: Sequence[bytes], path: str) -> bytes | None:
 
 
 def _arguments_of(rest: str) -> list[str]:
-    """Return the words after an instruction's name. They are a JSON array or separated by spaces."""
+    """Return the arguments of a Dockerfile instruction, which are written as a JSON array or separated by spaces."""
     if rest.startswith("["):
         try:
             return [str(item) for item in json.loads(rest)]

@@ -327,7 +327,7 @@ class CriDockerd(CriRuntime):
 
 
 def _clear_conflict(server: Dockerd, name: str) -> None:
-    """Remove a stopped container with a name, so that the name is free for the next attempt (sandbox_helpers.go)."""
+    """Remove a stopped container that has the name, so that a new one can have it next time (sandbox_helpers.go)."""
     for item in server.containers():
         if item.name == name and not _runs(item):
             server.remove(item, force=False)

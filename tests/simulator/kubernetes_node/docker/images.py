@@ -162,7 +162,7 @@ class DockerImages:
 
         Args:
             name: the name, the id or the first digits of the id.
-            force: whether to remove the last tag of an image that a container uses, or an id that has several tags.
+            force: whether to remove the last tag of an image that a container uses, or an image id with several tags.
             used: the ids of the images in use, each with the id of a container that uses it.
 
         Returns:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Pull and push images as dockerd does. It chooses the registry endpoint, and one entry of a manifest list.
+r"""Pull and push images as dockerd does, including its choice of registry endpoints and of manifest list entries.
 
 Mirrors apply only to Docker Hub. If a registry is in insecure-registries or on this host, dockerd tries TLS without
 verification and then plain HTTP. `certs.d\HOST` (without the colon of a port) contains CAs. Sources:

@@ -157,7 +157,7 @@ class _RunningHns(IdleService):
 
 class _HnsService:
     def start(self, machine: Machine, service: Service) -> IdleService:
-        """Start the service."""
+        """Start the hns service."""
         return _RunningHns(machine=machine)
 
 
@@ -167,11 +167,11 @@ def _gone(before: Iterable[Network], state: HnsState) -> list[Network]:
 
 
 def _forget_interfaces(machine: Machine, before: Iterable[Endpoint]) -> None:
-    """Remove the network interfaces of those of the host's own endpoints that no longer exist.
+    """Remove the host's network interfaces for its own endpoints if these endpoints no longer exist.
 
     Args:
         machine: the host.
-        before: the endpoints that existed earlier.
+        before: the endpoints that existed before the restart or reboot.
     """
     left = machine.part(HnsState).endpoints
     for endpoint in before:

@@ -55,11 +55,11 @@ class Hang:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Hang:
-        """Return an inactive fault, because HNS does not hang on a machine that starts from a copy of this disk."""
+        """Return an inactive fault. HNS does not hang on a machine that starts from a copy of this machine's disk."""
         return Hang()
 
     def takes(self, command: str) -> bool:
-        """Return whether a call hangs. If the number of hanging calls is limited, count the call."""
+        """Return whether a cmdlet call hangs. If the number of hanging calls is limited, count the call."""
         with self.lock:
             if not self.until or not any_match(self.commands, command) or self.calls == 0:
                 return False
@@ -144,7 +144,7 @@ def service_stopped(machine: Machine) -> None:
 
 
 def machine_rebooted(machine: Machine) -> None:
-    """End every hang."""
+    """End every hang of HNS, because the machine has rebooted."""
     machine.part(Hang).over(broken=True)
 
 

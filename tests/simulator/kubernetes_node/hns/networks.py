@@ -94,7 +94,7 @@ def place_all(machine: Machine, plan: Plan) -> list[Network]:
 
 
 def place(machine: Machine, network: Network) -> Network:
-    """Create a network, but without the usual loss of the link and of manually set addresses."""
+    """Create an HNS network without the usual interruption of the link and loss of manually set addresses."""
     state = machine.part(HnsState)
     others = list(state.networks.values())
     state.networks[network.id] = network

@@ -68,7 +68,7 @@ class HnsStore:
     def require(self) -> None:
         """Start the hns service as `wake` does, and raise HnsError if HNS hangs.
 
-        The simulator lets only cmdlets wait for the end of a hang.
+        Cmdlets wait until a hang ends; all other callers get this error.
         """
         self.wake()
         if hang.hangs(self._machine):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def describe(machine: Machine) -> object:
-    """Return the HNS objects for the status page.
+    """Return the HNS objects for the simulator's status page.
 
     An endpoint is connected unless an older endpoint in its network has the same address.
     """

@@ -143,7 +143,7 @@ def _drop(machine: Machine, delay: float) -> None:
 
 
 def _shared(network: Network, others: Sequence[Network]) -> bool:
-    """Return whether another external network uses the same adapter as a network.
+    """Return whether another external network uses the same adapter as the given network.
 
     Calico creates the network `External` to ensure this for its other networks.
     """
