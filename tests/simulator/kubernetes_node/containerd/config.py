@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """containerd's configuration, parsed as the given version of containerd parses it, with its warnings and errors.
 
-The known keys of a version are the keys in its default configuration (contracts/containerd-default), and a few keys
-that this configuration does not show. Below tables with names that the user chooses (runtimes, registry mirrors), all
-keys are allowed. Messages are from runs of containerd 1.7.35 and 2.4.2, with these differences: the simulator warns
+The simulator knows the keys in the version's default configuration (contracts/containerd-default), and a few keys that
+the default configuration does not show. In tables whose names the user chooses, such as runtimes and registry mirrors,
+all keys are allowed. Messages are from runs of containerd 1.7.35 and 2.4.2, with these differences: the simulator warns
 about unknown keys with every version, although 1.7 ignores them silently; unlike 1.7, it does not warn about version 1;
 and its messages about wrong types lack the names of Go's structs and, in 1.7, the position in the file.
 """
@@ -34,7 +34,7 @@ class ConfigError(Exception):
 
 @dataclass
 class ContainerdConfig:
-    """The effective configuration, with the keys of the newest version.
+    """containerd's effective configuration, with the keys of the newest configuration version that it reads.
 
     Args:
         version: the version number in the file; without a file, the version of the default configuration.
@@ -49,7 +49,7 @@ class ContainerdConfig:
     minor: str = "2.4"
 
     def plugin(self, *names: str) -> Table:
-        """Return the table of the first plugin that exists, or an empty table if none exists."""
+        """Return the settings of the first of the given plugins that has any, or an empty table if none has any."""
         plugins = self.tables.get("plugins", {})
         return next((plugins[name] for name in names if name in plugins), {})
 
@@ -125,7 +125,7 @@ class ContainerdConfig:
 
 
 def default_text(version: str) -> str:
-    """Return the output of `containerd config default`."""
+    """Return the output of `containerd config default` in the given version of containerd."""
     minor = contracts.nearest("containerd", version)
     return (contracts.FOLDER / "containerd-default" / f"{minor}.toml").read_text(encoding="utf-8")
 
@@ -133,7 +133,7 @@ def default_text(version: str) -> str:
 def load(
     text: str | None, version: str, path: str, imported: Callable[[str], Mapping[str, str]] | None = None
 ) -> ContainerdConfig:
-    """Parse a configuration.
+    """Parse a configuration file of containerd, and return the effective configuration.
 
     Args:
         text: the contents of the file, or None if it does not exist.
@@ -177,7 +177,7 @@ def _parse(text: str, path: str, minor: str) -> Table:
 
 
 def _apply(config: ContainerdConfig, document: Table, path: str) -> int:
-    """Apply a file's settings to a configuration, and return the file's version."""
+    """Apply the settings of a configuration file, and return the version number in the file."""
     newest = int(tomllib.loads(default_text(f"{config.minor}.0"))["version"])
     version = int(document.get("version", 1))
     new = contracts.at_least(config.minor, "2.0")
@@ -217,7 +217,7 @@ def _apply(config: ContainerdConfig, document: Table, path: str) -> int:
 
 
 def _migrate(config: ContainerdConfig, plugins: Table, version: int, newest: int) -> Table:
-    """Convert the tables of an older configuration version to the tables of this containerd."""
+    """Return the plugin tables of an older configuration version, converted to the newest version."""
     moved: Table = dict(plugins)
     cri = moved.get("io.containerd.grpc.v1.cri")
     if version < 3 <= newest and cri is not None:
@@ -282,7 +282,7 @@ def _merge(
 
 
 def _known_address(config: ContainerdConfig, here: str) -> bool:
-    """Return whether a key is in a table that became a plugin in version 4. containerd still reads such a key."""
+    """Return whether a key is in a table that became a plugin in configuration version 4, but is still valid."""
     top = here.split(".")[0]
     return top in ("grpc", "ttrpc", "metrics") and top not in config.tables
 

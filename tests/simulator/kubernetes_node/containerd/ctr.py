@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ctr.exe: images, content, containers, tasks, leases, namespaces, plugins. Its flags are in contracts/containerd.json.
+"""ctr.exe with its commands for images, content, containers, tasks, leases, namespaces and plugins.
 
-ctr fails if containerd does not listen on its pipe.
+Its flags are in contracts/containerd.json. ctr fails if containerd does not listen on its pipe.
 """
 
 from __future__ import annotations

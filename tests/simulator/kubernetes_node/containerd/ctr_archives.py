@@ -4,8 +4,8 @@
 
 Sources: containerd cmd/ctr/commands/images/{export,import}.go, core/images/archive/{exporter,importer,reference}.go.
 An imported image gets the name in its annotation io.containerd.image.name. Without this annotation, the name consists
-of --base-name (by default `import-DATE`) and the annotation org.opencontainers.image.ref.name. Names are added to the
-store before the image is unpacked.
+of --base-name (by default `import-DATE`) and the annotation org.opencontainers.image.ref.name. The image store gets the
+names before the images are unpacked.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _export(run: CtrRun) -> str:
 
 
 def _write(run: CtrRun, path: str, documents: Mapping[str, bytes], digests: list[str]) -> None:
-    """Write an archive. If the disk does not have enough space for it, an empty file remains."""
+    """Write an image archive. If the disk does not have enough space for it, an empty file remains."""
     files, store = run.machine.files, run.server.store
     sizes = [files.real(store.blob_path(digest)).stat().st_size for digest in digests]
     files.write_bytes(path, b"")
@@ -111,7 +111,7 @@ def _import(run: CtrRun) -> str:
 
 
 def _blobs(run: CtrRun, store: ImageStore, archive: tarfile.TarFile) -> dict[str, bytes]:
-    """Add an archive's blobs to the store, and return its documents."""
+    """Add the blobs of an image archive to the image store, and return the archive's JSON files by name."""
     documents: dict[str, bytes] = {}
     for member in archive:
         run.alive()

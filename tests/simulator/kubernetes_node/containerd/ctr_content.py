@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ctr content: blobs in the store and in registries.
+"""The commands of `ctr content`, which manage blobs in containerd's content store and fetch blobs from registries.
 
 Source: containerd cmd/ctr/commands/content/{content,fetch}.go. For `content fetch`, ctr always downloads the
-content itself. The command adds the image's name, but does not unpack the image.
+content itself. `content fetch` adds the image's name to the image store, but does not unpack the image.
 """
 
 from __future__ import annotations

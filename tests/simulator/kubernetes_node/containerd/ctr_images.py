@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ctr images: listing, pulls, pushes, names and labels.
+"""The commands of `ctr images`, which list, pull, push, tag, label, check and delete images.
 
 Up to 1.7, ctr itself downloads images for `images pull`, with its --hosts-dir and the proxies in its environment. From
 2.0 on, containerd's transfer service does so, unless --local is given (containerd cmd/ctr/commands/images/pull.go).
@@ -65,7 +65,9 @@ def _pull(run: CtrRun) -> str:
 
 
 def build_of(run: CtrRun) -> int:
-    """Return the build in --platform (`windows(10.0.17763)/amd64`, since 2.0) or, without it, this machine's build.
+    """Return the Windows build number in --platform, or this machine's build number if --platform does not contain one.
+
+    From containerd 2.0 on, --platform may contain it: `windows(10.0.17763)/amd64`.
 
     Raises:
         CtrError: --platform is invalid, or is not modelled.
@@ -126,7 +128,7 @@ def _label(run: CtrRun) -> str:
 
 
 def _delete(run: CtrRun) -> str:
-    """Remove names, and return those removed. A missing name only causes a warning (images/images.go)."""
+    """Remove image names, and return the removed ones. A missing name only causes a warning (images/images.go)."""
     message = ""
     for name in run.line.arguments:
         if run.server.store.delete(name, run.namespace, collect=run.line.on("sync")):
@@ -137,7 +139,10 @@ def _delete(run: CtrRun) -> str:
 
 
 def _check(run: CtrRun) -> str:
-    """Return a table of which parts of each image exist (cmd/ctr/commands/images/images.go; core/images Check)."""
+    """Return a table that shows how many of each image's blobs are in the store.
+
+    Sources: containerd cmd/ctr/commands/images/images.go, core/images Check.
+    """
     server, rows = run.server, [["REF", "TYPE", "DIGEST", "STATUS", "SIZE", "UNPACKED"]]
     requested = run.line.arguments
     for image in server.store.images(run.namespace):
@@ -162,7 +167,8 @@ def _check(run: CtrRun) -> str:
 def _inspect(run: CtrRun) -> str:
     """Return the tree of an image's blobs (cmd/ctr/commands/images/inspect.go, since 2.0).
 
-    An index or manifest that is not in the store is marked. Source: containerd pkg/display/manifest_printer.go.
+    Below an index or manifest that is not in the store, a line says so. Source: containerd
+    pkg/display/manifest_printer.go.
     """
     image = run.image(run.argument(0, "please provide an image reference"))
     lines = [image.name, "│    Created: 2026-11-21 00:00:00 +0000 UTC", "│    Updated: 2026-11-21 00:00:00 +0000 UTC"]
@@ -191,7 +197,7 @@ def _part(descriptor: Mapping[str, Any], prefix: str) -> str:
 
 
 def _prune(run: CtrRun) -> str:
-    """Remove the images that no container uses, which requires --all, and return the output (images/images.go)."""
+    """Remove the images that no container uses, and return their names. Requires the flag --all (images/images.go)."""
     if not run.line.on("all"):
         raise CtrError("--all must be specified to prune unused images")
     used = {item.image for item in run.server.containers()} if run.namespace == K8S else set()

@@ -35,7 +35,7 @@ class CtrRun:
         self.namespace = line.text("namespace") or invocation.variable("CONTAINERD_NAMESPACE") or "default"
 
     def argument(self, index: int, what: str) -> str:
-        """Return a required argument. If it is missing, raise CtrError with the text `what`."""
+        """Return a required argument. If it is missing, raise CtrError with the message in `what`."""
         if len(self.line.arguments) <= index:
             raise CtrError(what)
         return self.line.arguments[index]
@@ -76,13 +76,16 @@ class CtrRun:
         return insecure(found) if line.on("skip-verify") else found
 
     def puller(self, *, own: bool = False) -> Puller:
-        """Return the client for downloads. It has the credentials in --user and the downloading process's proxies."""
+        """Return the client for downloads.
+
+        It uses the credentials in --user, and the proxies in the environment of the process that downloads.
+        """
         environment = self.server.environment if self.transfers and not own else self.invocation.environment
         user, stop = self.line.text("user"), self.invocation.stop
         return Puller(self.machine, environment, user, stop, version=self.server.version)
 
     def alive(self) -> None:
-        """Raise ProcessEndedError if the process has to end."""
+        """Raise ProcessEndedError if this run of ctr has been told to end."""
         if self.invocation.stop.is_set():
             raise ProcessEndedError
 
@@ -91,7 +94,7 @@ Command = Callable[[CtrRun], str]
 
 
 def parse(name: str) -> oci.ImageReference:
-    """Parse a reference as ctr does.
+    """Parse an image reference as ctr does.
 
     Raises:
         CtrError: the reference is invalid.

@@ -34,7 +34,7 @@ _HIDDEN = {"run-service": False, "service-name": True, "no-console": False}
 
 
 def load_config(machine: Machine, line: cli.CommandLine, version: str) -> ContainerdConfig:
-    """Read the configuration for a command line.
+    """Return the configuration of a containerd that was started with the given command line.
 
     Raises:
         ConfigError: containerd rejects the configuration, or the file that --config names does not exist. With a

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The running containerd: images and containers over its named pipe, for kubelet, ctr and crictl."""
+"""A running containerd, which manages images and containers for kubelet, ctr and crictl, over its named pipe."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Containerd(CriRuntime):
         return found if found and self.store.manifest(found, self.build, self.exact) else None
 
     def image_id(self, image: StoredImage) -> str:
-        """Return an image's id (its configuration's digest), or an empty string if no manifest fits this build."""
+        """Return an image's id (its configuration's digest), or an empty string if no manifest fits the machine."""
         found = self.store.manifest(image, self.build, self.exact)
         return str(found[1]["config"]["digest"]) if found else ""
 
@@ -136,7 +136,7 @@ class Containerd(CriRuntime):
         """Return the CNI configuration.
 
         Raises:
-            cni.CniError: the network is not ready. The text is the reason for NetworkReady=false.
+            cni.CniError: the network is not ready. The exception's text is the reason for NetworkReady=false.
         """
         return cni.ready(self._machine, self.config.cni_conf_dir, self.config.cni_bin_dirs)
 
@@ -148,8 +148,8 @@ class Containerd(CriRuntime):
         """Create the sandbox of a pod.
 
         Raises:
-            RuntimeFailure: containerd is too old or its account is not an administrator, its pause image cannot be
-                pulled, or CNI fails.
+            RuntimeFailure: containerd is too old for the pod, runs as an account that is not an administrator, or
+                cannot pull the pause image; or CNI fails.
         """
         if pod.host_process and not contracts.at_least(self.version, "1.6"):
             raise RuntimeFailure(f"HostProcess containers need containerd 1.6 or later, got {self.version}")
@@ -181,10 +181,10 @@ class Containerd(CriRuntime):
         return sandbox
 
     def _join_network(self, sandbox: Sandbox) -> None:
-        """Create the namespace and the endpoint of a sandbox.
+        """Create the network namespace and the network endpoint of a sandbox.
 
         Raises:
-            cni.CniError: a plugin fails.
+            cni.CniError: a CNI plugin fails.
         """
         network = self.network()
         netns = hns.new_id()
@@ -197,7 +197,7 @@ class Containerd(CriRuntime):
         """Stop a sandbox and its containers, and remove it from its network.
 
         Raises:
-            RuntimeFailure: CNI cannot remove the network.
+            RuntimeFailure: CNI cannot remove the sandbox from its network.
         """
         for container in self.containers(sandbox.id):
             shims.stop(self._machine, container)
@@ -214,7 +214,7 @@ class Containerd(CriRuntime):
         """Stop and remove a sandbox and its containers.
 
         Raises:
-            RuntimeFailure: CNI cannot remove the network.
+            RuntimeFailure: CNI cannot remove the sandbox from its network.
         """
         self.stop_sandbox(sandbox)
         found = self._machine.part(shims.Shims)
@@ -247,7 +247,7 @@ class Containerd(CriRuntime):
         return container
 
     def execute(self, container: Container, argv: Sequence[str], timeout: float) -> ProgramResult:
-        """Run another program in a container."""
+        """Run a further program in a running container, and return its result."""
         return shims.execute(self._machine, container, argv, timeout)
 
     def _scratch(self, container: Container) -> str:

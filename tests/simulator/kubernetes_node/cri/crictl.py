@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""crictl.exe: images, pods, containers and the state of the runtime, over CRI.
+"""crictl.exe, which manages images, pods and containers and shows the state of the container runtime, over CRI.
 
 Source for the flags: kubernetes-sigs/cri-tools docs/crictl.md. crictl reads `.crictl.yaml` in the user's profile.
 """
@@ -268,9 +268,9 @@ def _inspect(run: _Run) -> str:
 
 
 def _inspect_pod(run: _Run) -> str:
-    """Inspect pods.
+    """Return the output of `crictl inspectp`.
 
-    Without ids, inspect all pods that match the filters (since 1.31, kubernetes-sigs/cri-tools#1553).
+    Since 1.31, it shows all pods that match the filters if no ids are given (kubernetes-sigs/cri-tools#1553).
     """
     sandboxes = run.server.sandboxes()
     if run.arguments:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""crictl's flags by command (source: kubernetes-sigs/cri-tools docs/crictl.md)."""
+"""The flags of each crictl command, and the parser for them. Source: kubernetes-sigs/cri-tools docs/crictl.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 
 def _spell(text: str) -> dict[str, bool]:
-    """Return, for each flag in a list, whether it takes a value: `name` is a switch, and `name=` takes a value."""
+    """Return whether each flag in a list takes a value. In the list, `config=` takes a value, and `debug` does not."""
     return {word.rstrip("="): word.endswith("=") for word in text.split()}
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The output of crictl: images, sandboxes and containers in CRI's format, and tables."""
+"""The output of crictl: tables, and images, sandboxes and containers in CRI's JSON format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simulator.kubernetes_node.images.store import StoredImage
 def image_view(server: CriRuntime, image: StoredImage) -> dict[str, Any]:
     """Return an image in CRI's format.
 
-    It has the names of all images with the same configuration, and is pinned if one of these images is pinned.
+    The result lists the names of all images with the same configuration, and is pinned if one of them is pinned.
     """
     identity = server.image_id(image)
     same = [item for item in server.store.images() if server.image_id(item) == identity]
@@ -33,7 +33,10 @@ def image_view(server: CriRuntime, image: StoredImage) -> dict[str, Any]:
 
 
 def all_images(server: CriRuntime) -> list[dict[str, Any]]:
-    """Return the images in the store that have a manifest for this Windows build, one for each configuration."""
+    """Return the images in the store that have a manifest for the machine's Windows build.
+
+    Images with the same configuration are one entry.
+    """
     found: dict[str, dict[str, Any]] = {}
     for image in server.store.images():
         identity = server.image_id(image)

@@ -27,7 +27,7 @@ def complete(command: ContainerCommand, settings: Mapping[str, Any]) -> Containe
     """Return a command, completed with the program, arguments and folder that the image defines.
 
     Args:
-        command: the command from the pod.
+        command: the command in the pod's specification.
         settings: the object `config` in the image's configuration.
     """
     argv = command.argv
@@ -39,13 +39,15 @@ def complete(command: ContainerCommand, settings: Mapping[str, Any]) -> Containe
 
 
 def settings_of(store: ImageStore, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the object `config` in the configuration of a manifest's image."""
+    """Return the object `config` in the image configuration to which a manifest refers, or {} if there is none."""
     found: Mapping[str, Any] = store.document(str(manifest["config"]["digest"])).get("config") or {}
     return found
 
 
 def mount(machine: Machine, command: ContainerCommand, root: str, scratch: str) -> ContainerCommand:
-    """Copy the image's files for a HostProcess container, and return the command with the copy mounted at its root.
+    """Copy an image's files for a HostProcess container, and add a mount of the copy at the container's root.
+
+    Return the changed command, or the unchanged command for other containers and for images without files.
 
     Args:
         machine: the node.

@@ -2,9 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """CRI: the interface that kubelet, kubeadm and crictl use to access any container runtime over a pipe.
 
-containerd serves it on its own pipe (`containerd/runtime.py`). For Docker, cri-dockerd serves it
-(`docker/cri_dockerd.py`), because dockerd's own pipe does not support CRI. From Kubernetes 1.24 on, the kubelet
-supports only CRI.
+containerd serves CRI on its own pipe (`containerd/runtime.py`). dockerd's pipe does not support CRI, so cri-dockerd
+serves CRI for Docker (`docker/cri_dockerd.py`). From Kubernetes 1.24 on, the kubelet supports only CRI.
 """
 
 from __future__ import annotations
@@ -29,7 +28,10 @@ class RuntimeFailure(Exception):
 
 
 def rpc_error(error: Exception) -> str:
-    """Return the text that a client shows for a runtime's error. cri-dockerd does not pass on dockerd's error codes."""
+    """Return the text that a CRI client shows for an error of the runtime.
+
+    The text has the code `Unknown` for all errors from dockerd, because cri-dockerd does not pass on their codes.
+    """
     text = str(error)
     missing = text.endswith(": not found") and not text.startswith("Error response from daemon: ")
     return f"rpc error: code = {'NotFound' if missing else 'Unknown'} desc = {text}"
@@ -60,7 +62,7 @@ class CriRuntime(ABC):
     """A container runtime as its CRI clients see it.
 
     Attributes:
-        kind: the name in CRI's Version and in node objects: `containerd` or `docker`.
+        kind: the name in the response to CRI's Version request and in node objects: `containerd` or `docker`.
         version: the version of the runtime.
         store: the store of container images.
     """
@@ -88,7 +90,7 @@ class CriRuntime(ABC):
         return ""
 
     def network_problem(self, error: cni.CniError) -> str:
-        """Return the message for NetworkReady=false."""
+        """Return the message for NetworkReady=false after a CNI error."""
         return f"Network plugin returns error: {error}"
 
     @abstractmethod
@@ -96,7 +98,7 @@ class CriRuntime(ABC):
         """Return the CNI configuration.
 
         Raises:
-            cni.CniError: the network is not ready. The text is the reason for NetworkReady=false.
+            cni.CniError: the network is not ready. The exception's text is the reason for NetworkReady=false.
         """
 
     @abstractmethod
@@ -114,7 +116,7 @@ class CriRuntime(ABC):
 
     @abstractmethod
     def image_id(self, image: StoredImage) -> str:
-        """Return an image's id (its configuration's digest), or an empty string if no manifest fits this build."""
+        """Return an image's id (its configuration's digest), or an empty string if no manifest fits the machine."""
 
     @abstractmethod
     def image_size(self, image: StoredImage) -> int:
@@ -180,10 +182,10 @@ class CriRuntime(ABC):
         """Stop a container."""
 
     def execute(self, container: Container, argv: Sequence[str], timeout: float) -> ProgramResult:
-        """Run another program in a HostProcess container, with a time limit in seconds.
+        """Run a further program in a HostProcess container, and return its result. `timeout` is in seconds.
 
         Raises:
-            RuntimeFailure: the runtime has no HostProcess containers.
+            RuntimeFailure: the runtime does not support HostProcess containers.
         """
         raise RuntimeFailure(f"HostProcess containers need containerd, got the runtime {self.kind}")
 

@@ -18,14 +18,14 @@ from simulator.machine.windows_paths import normalise
 
 @dataclass(frozen=True)
 class Mount:
-    """A folder or file of the host (`source`) at another path (`target`). Both are Windows paths."""
+    """A folder or file of the host (`source`) that a container sees at another Windows path (`target`)."""
 
     source: str
     target: str
 
 
 class MountedFiles(FileSystem):
-    """A machine's files, with mounts.
+    """A machine's files as a container with mounts sees them.
 
     Args:
         host: the machine's files.
@@ -44,11 +44,11 @@ class MountedFiles(FileSystem):
         return super()._key(self.host_path(path))
 
     def real(self, path: str) -> Path:
-        """Return the path on the host of the simulator for a path in the container."""
+        """Return the path at which the simulator stores the file or folder that has this path in the container."""
         return self._host.real(self.host_path(path))
 
     def host_path(self, path: str) -> str:
-        """Return the host's Windows path for a path in the container."""
+        """Return the Windows path on the container's host for a path in the container."""
         normal = normalise(path)
         for target, source in self._mounts:
             if normal.casefold() == target.casefold():

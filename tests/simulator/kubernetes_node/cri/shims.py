@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Sandboxes and containers of one machine, and their processes. They keep running in shims when containerd ends."""
+"""The sandboxes and containers of a machine. Shim processes keep them running when containerd ends."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Sandbox:
         network: the name of the CNI configuration; empty for pods on the host's network.
         created: the time of its creation.
         ready: whether CRI lists it as ready.
-        attempt: CRI's number of the attempt to create it, starting at 0.
+        attempt: the number of earlier attempts to create the pod's sandbox, as in CRI.
         netns: the id of its network namespace in HNS.
     """
 
@@ -84,13 +84,13 @@ class Container:
 
     @property
     def alive(self) -> bool:
-        """Whether the process is running."""
+        """Whether the container's process is running."""
         return self.state == "RUNNING" and self.process is not None and self.process.alive
 
 
 @dataclass
 class Shims:
-    """All sandboxes and containers, by id.
+    """All sandboxes and containers of a machine, by id.
 
     Args:
         sandboxes: the sandboxes.
@@ -108,7 +108,7 @@ class Shims:
     elsewhere: dict[str, list[str]] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Shims:
-        """Return an empty state: a machine that starts from a copy of this machine's disk runs no containers."""
+        """Return an empty state, because a machine that starts from a copy of this machine's disk has no containers."""
         return Shims()
 
 
@@ -125,7 +125,7 @@ class ContainerCommand:
         mounts: folders of the host that are visible under other paths.
         host_process: whether the program runs on the host itself. Other containers do nothing until they are stopped.
         rootfs: the folder in which a HostProcess container sees its own files (`C:\hpc`).
-        directory: the working folder; empty for the image's.
+        directory: the working folder; empty for the image's working folder.
         user: the account that the program runs as.
     """
 
@@ -243,7 +243,7 @@ def start(machine: Machine, container: Container, command: ContainerCommand) -> 
 
 
 def execute(machine: Machine, container: Container, argv: Sequence[str], timeout: float) -> ProgramResult:
-    """Run another program in a HostProcess container (CRI's ExecSync)."""
+    """Run a further program in a HostProcess container, and return its result (CRI's ExecSync)."""
     command = container.command
     if command is None:
         return ProgramResult(1, "", "the container is not running")
@@ -274,9 +274,9 @@ def _variables(machine: Machine, command: ContainerCommand) -> dict[str, str]:
 
 
 def _script(view: Machine, argv: list[str]) -> tuple[list[str], str]:
-    """Return the command line to simulate, and the name of its process.
+    """Return the command line that the simulator runs for a container's command, and the name of the process.
 
-    If the simulator models a script in an image, `powershell.exe SCRIPT` runs the script's simulated program.
+    For `powershell.exe SCRIPT`, the command line is the script itself if the simulator has a model of the script.
     """
     name = argv[0].replace("/", "\\").rpartition("\\")[2]
     if name.casefold() not in ("powershell", "powershell.exe") or len(argv) < 2:
@@ -303,7 +303,7 @@ def _exit(container: Container, code: int, reason: str) -> None:
 
 
 def _view(machine: Machine, command: ContainerCommand) -> Machine:
-    """Return the machine as a HostProcess container sees it, with its volumes."""
+    """Return the machine as a HostProcess container sees it, with the container's volumes."""
     if not command.mounts:
         return machine
     view = copy.copy(machine)

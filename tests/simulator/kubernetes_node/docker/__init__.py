@@ -2,5 +2,5 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Docker: dockerd, docker.exe, and cri-dockerd, which provides CRI for dockerd.
 
-Start with `dockerd.py`, the running daemon. `program.py` is docker.exe.
+Read `dockerd.py`, the running daemon, first. `program.py` is docker.exe.
 """

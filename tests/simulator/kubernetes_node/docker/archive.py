@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """docker save and load, for archives with `manifest.json`. From Docker 25.0 on, saved archives are also an OCI layout.
 
-In moby/moby image/tarexport/{load,save}.go, load reads only `manifest.json`, so it fails if an archive has only an OCI
-layout. A saved archive contains the uncompressed tar files of the layers.
+docker load reads only `manifest.json`, so it fails if an archive has only an OCI layout. docker save writes the layers
+as uncompressed tar files. Source: moby/moby image/tarexport/{load,save}.go.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def save(images: DockerImages, requested: Iterable[tuple[DockerImage, list[str]]
     """Return an archive of images.
 
     Args:
-        images: Docker's images.
+        images: Docker's image store.
         requested: the images to save, each with its tags.
         layout: whether the archive is also an OCI layout.
     """

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """docker build on Windows with the daemon's own builder. The model suffices for small images, such as a pause image.
 
-https://docs.docker.com/reference/dockerfile/. Supported are FROM, ARG, ENV, LABEL, COPY and ADD of files in the context
-or an earlier stage, WORKDIR, USER, SHELL, EXPOSE, STOPSIGNAL, ENTRYPOINT, CMD, and multiple stages. RUN is recorded
-but not run.
+It supports FROM, ARG, ENV, LABEL, COPY and ADD of files in the context or an earlier stage, WORKDIR, USER, SHELL,
+EXPOSE, STOPSIGNAL, ENTRYPOINT, CMD, and multiple stages. It records RUN instructions, but does not run their commands.
+Source: https://docs.docker.com/reference/dockerfile/.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TEXTS = {"WORKDIR": "WorkingDir", "USER": "User", "STOPSIGNAL": "StopSignal"}
 
 @dataclass
 class _Stage:
-    """One FROM with the instructions that follow it."""
+    """A stage of a build: a FROM instruction and the instructions that follow it."""
 
     config: dict[str, Any]
     layers: list[bytes]
@@ -262,7 +262,7 @@ def member(layers: Sequence[bytes], path: str) -> bytes | None:
 
 
 def _arguments_of(rest: str) -> list[str]:
-    """Return the words of an instruction in JSON or shell form."""
+    """Return the arguments of a Dockerfile instruction, which are written as a JSON array or separated by spaces."""
     if rest.startswith("["):
         try:
             return [str(item) for item in json.loads(rest)]

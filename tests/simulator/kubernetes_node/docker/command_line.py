@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """docker.exe's command line and its output: options (contracts/docker.json), Go templates and tables.
 
-https://docs.docker.com/reference/cli/docker/. `--format` supports the Go templates `{{json .}}`, and `{{.Field}}` and
-`{{json .Field}}` with text around them.
+`--format` supports the Go templates `{{json .}}`, and `{{.Field}}` and `{{json .Field}}` with text around them.
+Source: https://docs.docker.com/reference/cli/docker/.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class DockerRun:
 
     @property
     def template(self) -> str:
-        """The value of `--format`."""
+        """The value of `--format`, or an empty string if it was not given."""
         return self.text("format", "f")
 
     def path(self, name: str) -> str:
@@ -96,7 +96,10 @@ class DockerRun:
 
 
 def command(words: list[str], known: Mapping[str, object]) -> tuple[str, list[str]]:
-    """Return the main name of a command (even if the words contain an alias), and the words after it."""
+    """Return the name of the command at the start of a command line, and the words after it.
+
+    Aliases are replaced by the main name, such as `container ls` by `ps`.
+    """
     two = " ".join(words[:2])
     for name in (two, "".join(words[:1])):
         found = _ALIASES.get(name, name)
@@ -182,7 +185,7 @@ def render(template: str, fields: Mapping[str, object]) -> str:
 
 
 def rows(run: DockerRun, found: Sequence[Mapping[str, object]], head: Sequence[str], keys: Sequence[str]) -> str:
-    """Format a list as ids only, with a template for each entry, or as a table."""
+    """Format a list of objects: with --quiet as ids, with --format by its template, and otherwise as a table."""
     from simulator.kubernetes_node.cri.crictl_views import table
 
     if run.on("q", "quiet"):

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """docker.exe's config.json with the credentials for registries. `docker login` writes it; pulls and pushes read it.
 
-https://docs.docker.com/reference/cli/docker/login/: without a credential store, the file contains the credentials in
-base64. If a store or helper is configured, it is the program `docker-credential-NAME` on PATH.
+Without a credential store or helper, config.json contains the credentials in base64. A store or helper is a program on
+PATH, which is called `docker-credential-NAME`. Source: https://docs.docker.com/reference/cli/docker/login/.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _key(host: str) -> str:
 
 
 def read(run: DockerRun) -> dict[str, Any]:
-    """Return the client's configuration, or an empty dict if the file does not exist.
+    """Return the contents of docker.exe's config.json, or an empty dict if the file does not exist.
 
     Raises:
         DockerUsageError: the file is invalid.
@@ -41,7 +41,7 @@ def of(run: DockerRun, host: str) -> str:
     """Return the `user:password` for a registry, or an empty string if there is none.
 
     Raises:
-        DockerUsageError: the file is invalid, or it names a credential store or helper, which the simulator lacks.
+        DockerUsageError: config.json is invalid, or it names a credential store or helper, which the simulator lacks.
     """
     document = read(run)
     helper = (document.get("credHelpers") or {}).get(host) or document.get("credsStore")
@@ -62,10 +62,10 @@ def of(run: DockerRun, host: str) -> str:
 
 
 def write(run: DockerRun, host: str, credentials: str) -> None:
-    """Store the credentials for a registry. If the new credentials are empty, remove the stored ones.
+    """Store the credentials for a registry in config.json. If they are empty, remove the stored ones.
 
     Raises:
-        DockerUsageError: the file is invalid.
+        DockerUsageError: config.json is invalid.
     """
     document = read(run)
     auths = document.setdefault("auths", {})

@@ -39,7 +39,7 @@ _ATTEMPT, _LOG = "attempt", "io.kubernetes.container.logpath"
 
 
 def _pause(version: str) -> str:
-    """Return a version's default sandbox image (cmd/cri/options/options.go)."""
+    """Return the default sandbox image of a version of cri-dockerd (cmd/cri/options/options.go)."""
     return f"registry.k8s.io/pause:{'3.10' if dockerd_config.at_least(version, '0.3.16') else '3.9'}"
 
 
@@ -109,12 +109,16 @@ class CriDockerd(CriRuntime):
         return ""
 
     def network_problem(self, error: cni.CniError) -> str:
-        """Return the message for NetworkReady=false."""
+        """Return the message for NetworkReady=false after a CNI error."""
         message = "cni config uninitialized" if "cni plugin not initialized" in str(error) else str(error)
         return f"docker: network plugin is not ready: {message}"
 
     def network(self) -> cni.NetworkConfig:
-        """Return the CNI configuration."""
+        """Return the CNI configuration.
+
+        Raises:
+            cni.CniError: the network is not ready. The exception's text is the reason for NetworkReady=false.
+        """
         return cni.ready(
             self._machine, self._settings.cni_conf_dir, list(self._settings.cni_bin_dirs), skips_invalid=True
         )
@@ -145,7 +149,7 @@ class CriDockerd(CriRuntime):
         return StoredImage((found.tags or found.digests or [found.id])[0], found.target)
 
     def image_id(self, image: StoredImage) -> str:
-        """Return an image's id, or an empty string if the image has no manifest for this Windows build."""
+        """Return an image's id, or an empty string if the image has no manifest for the machine's Windows build."""
         found = self.store.manifest(image, self._machine.windows.build, exact=True)
         return str(found[1]["config"]["digest"]) if found else ""
 
@@ -201,7 +205,7 @@ class CriDockerd(CriRuntime):
     def _set_up(self, server: Dockerd, item: DockerContainer, sandbox: Sandbox) -> None:
         """Let CNI set up a sandbox's network.
 
-        Because there is no namespace, plugins attach the endpoint to the container.
+        Docker has no network namespaces for CNI plugins, so they attach the endpoint to the sandbox's container.
         """
         try:
             network = self.network()
@@ -323,7 +327,7 @@ class CriDockerd(CriRuntime):
 
 
 def _clear_conflict(server: Dockerd, name: str) -> None:
-    """Remove a stopped container whose name a new one needs, so that the next attempt succeeds (sandbox_helpers.go)."""
+    """Remove a stopped container that has the name, so that a new one can have it next time (sandbox_helpers.go)."""
     for item in server.containers():
         if item.name == name and not _runs(item):
             server.remove(item, force=False)

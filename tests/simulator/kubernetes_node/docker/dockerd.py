@@ -79,7 +79,7 @@ class DockerState:
     containers: dict[str, DockerContainer] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DockerState:
-        """Return an empty state: a machine that starts from a copy of this machine's disk has no containers."""
+        """Return an empty state, because a machine that starts from a copy of this machine's disk has no containers."""
         return DockerState()
 
 
@@ -127,7 +127,12 @@ class Dockerd:
         store.create_network(NAT, "NAT", str(subnet), str(subnet[1]), type_text="nat")
 
     def transfer(self, credentials: str = "", stop: threading.Event | None = None) -> DockerTransfer:
-        """Return a pull or push. `credentials` has the form `user:password`; `stop` is set when the client ends."""
+        """Return the object that pulls or pushes an image.
+
+        Args:
+            credentials: `user:password`; empty for anonymous access.
+            stop: the event that is set when docker.exe ends.
+        """
         return DockerTransfer(self.machine, self.version, self.config, self._environment, credentials, stop)
 
     def pull(self, reference: oci.ImageReference, credentials: str = "", stop: threading.Event | None = None) -> Pulled:

@@ -96,7 +96,7 @@ def read_flags(argv: Sequence[str], version: str) -> CommandFlags:
 
 
 def read(machine: Machine, flags: CommandFlags, version: str) -> DaemonConfig:
-    """Read daemon.json and merge the command line into it.
+    """Return dockerd's configuration, which consists of daemon.json and the flags on the command line.
 
     Raises:
         DockerdError: dockerd rejects the configuration.
@@ -132,7 +132,7 @@ def _document(data: bytes, path: str) -> dict[str, Any]:
 
 
 def _flat(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys that dockerd compares with its flags. Most objects are replaced by their members."""
+    """Return the keys in daemon.json that dockerd compares with its flags. They include keys in most nested objects."""
     about = contracts.load("docker")["daemon_json"]
     kept = (*about["file_only"], "log-opts", "default-network-opts", "runtimes", "default-ulimits")
     found: dict[str, Any] = {}
@@ -142,7 +142,11 @@ def _flat(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(document: Mapping[str, Any], flags: CommandFlags, version: str, path: str) -> None:
-    """Reject keys that correspond to no flag or that are also set by a flag, and then values of the wrong type."""
+    """Check daemon.json.
+
+    Raises:
+        DockerdError: a key is unknown or also set by a flag, or a value has the wrong type.
+    """
     known = table(version)
     keys = {str(about.get("key", name)): name for name, about in known.items()}
     flat = _flat(document)

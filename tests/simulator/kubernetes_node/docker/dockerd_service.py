@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """dockerd.exe: its command line, and its service.
 
-moby/moby cmd/dockerd/service_windows.go: `--register-service` creates a service with the other options of the command
-line. This service starts automatically, and it is started again one minute after its first and its second failure in a
-day. With invalid flags or an invalid daemon.json, dockerd ends before it reports to the service control manager, and
-writes to the event log. dockerd does not start without vmcompute.dll, which the feature Containers installs
-(daemon_windows.go).
+`--register-service` creates a service with the other options of the command line. This service starts automatically,
+and it is started again one minute after its first and its second failure in a day. With invalid flags or an invalid
+daemon.json, dockerd writes to the event log and ends before it reports to the service control manager. dockerd does not
+start without vmcompute.dll, which the feature Containers installs. Sources: moby/moby
+cmd/dockerd/service_windows.go, daemon_windows.go.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class _RunningDockerd:
         _open(machine, server)
 
     def stop(self) -> None:
-        """End the process and its containers. A machine that goes down does not remove their endpoints."""
+        """End the process and its containers. If the machine is going down, the containers' endpoints remain."""
         self.alive = False
         _close(self._machine, self._server)
         if self._machine.power.state != "going-down":

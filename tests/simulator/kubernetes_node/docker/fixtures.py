@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""For tests: a machine with Docker that has been in use, with running containers and leftover endpoints."""
+"""Test helpers that install Docker on a machine, and create running containers and leftover endpoints."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def populate(
         stale: the number of endpoints whose containers were removed.
         stopped: the number of stopped containers with leftover endpoints (moby/moby#47576). The addresses of these
             containers are set manually, so they cannot start until the endpoints are removed.
-        network: the network of the containers, which must exist.
+        network: the network that the containers use. It must exist.
 
     Returns:
         The endpoints and ids of the created containers.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker.exe: container images, registries and disk usage.
+"""The commands of docker.exe for container images, registries and disk usage.
 
 Sources: https://docs.docker.com/reference/cli/docker/image/ and docker/cli cli/command/formatter/image.go (columns and
 sizes).

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Docker's container images, in a store below data-root. An image id is the digest of the configuration.
+"""Docker's container images, in a store below dockerd's data-root. An image's id is the digest of its configuration.
 
 The stores of Docker and containerd are separate. A name is a tag (`host/path:tag`) or a pulled digest
 (`host/path@sha256:…`, with the digest of the manifest list if there is one). An image without a name is dangling.
@@ -57,7 +57,7 @@ class DockerImage:
 
 
 def familiar(name: str) -> str:
-    """Return a name as Docker shows it, without `docker.io/library/` or `docker.io/`."""
+    """Return an image name as Docker shows it, without `docker.io/library/` or `docker.io/`."""
     return name.removeprefix("docker.io/library/").removeprefix("docker.io/")
 
 
@@ -66,7 +66,7 @@ class DockerImages:
 
     Args:
         machine: the machine that dockerd runs on.
-        root: the data-root.
+        root: dockerd's data-root folder.
     """
 
     def __init__(self, machine: Machine, root: str) -> None:
@@ -162,7 +162,7 @@ class DockerImages:
 
         Args:
             name: the name, the id or the first digits of the id.
-            force: whether to remove the last tag of an image that a container uses, or several tags by an id.
+            force: whether to remove the last tag of an image that a container uses, or an image id with several tags.
             used: the ids of the images in use, each with the id of a container that uses it.
 
         Returns:
@@ -215,7 +215,7 @@ class DockerImages:
 
 
 def normal(name: str) -> str:
-    """Return the full form of a name (`docker.io/library/x:latest`), without the tag if there is also a digest.
+    """Return the full form of an image name (`docker.io/library/x:latest`), without the tag if it also has a digest.
 
     Return an empty string if the name is invalid.
     """

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker.exe: containers, networks, and system information. Images are in image_commands.py.
+"""docker.exe, with its commands for containers, networks, and system information. See image_commands.py for images.
 
-https://docs.docker.com/reference/cli/docker/container/ls/
+Source: https://docs.docker.com/reference/cli/docker/container/ls/.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""dockerd's pulls and pushes: the endpoints, and the entry of a manifest list that dockerd uses.
+r"""Pull and push images as dockerd does, including its choice of registry endpoints and of manifest list entries.
 
 Mirrors apply only to Docker Hub. If a registry is in insecure-registries or on this host, dockerd tries TLS without
-verification and then plain HTTP. `certs.d\HOST` (without the colon of a port) contains CAs:
+verification and then plain HTTP. `certs.d\HOST` (without the colon of a port) contains CAs. Sources:
 https://docs.docker.com/reference/cli/dockerd/, moby/moby registry/config.go and registry_windows.go.
+
 Up to version 28, dockerd accepts entries with any build that is not newer than the host's, and prefers the host's own
 build (daemon/internal/distribution/pull_v2_windows.go). From 29 on, the rules of containerd apply (moby/moby#53397).
 """
@@ -43,7 +44,7 @@ class Pulled:
     """The result of a pull.
 
     Args:
-        digest: the digest of the name in the registry.
+        digest: the digest to which the name refers in the registry.
         id: the id of the image.
         fresh: whether the store did not have the name with this digest before.
         layers: the digests of the layers.
@@ -84,7 +85,13 @@ def places(machine: Machine, config: DaemonConfig, host: str) -> list[RegistryEn
 
 
 def choose(entries: list[dict[str, Any]], build: int, version: str) -> dict[str, Any] | None:
-    """Return the manifest list's entry that a version of dockerd uses on a Windows build, or None if no entry fits."""
+    """Return the entry of a manifest list that dockerd uses, or None if no entry fits.
+
+    Args:
+        entries: the entries of the manifest list.
+        build: the machine's Windows build.
+        version: the version of Docker.
+    """
     if at_least(version, "29"):
         return oci.best(entries, build, exact=False)
     fitting = [
@@ -110,8 +117,8 @@ class DockerTransfer:
         version: the version of Docker.
         config: dockerd's configuration.
         environment: dockerd's environment variables; the proxies in its configuration take precedence.
-        credentials: the `user:password` for the registry from the client's configuration; empty for none.
-        stop: an event that is set when the client ends.
+        credentials: the `user:password` for the registry from docker.exe's config.json; empty for anonymous access.
+        stop: an event that is set when docker.exe ends.
     """
 
     def __init__(
@@ -156,7 +163,7 @@ class DockerTransfer:
         raise problem
 
     def login(self, host: str) -> None:
-        """Check the credentials with a registry.
+        """Check whether a registry accepts the credentials.
 
         Raises:
             DockerError: the registry rejects the credentials or does not respond.
@@ -203,10 +210,10 @@ class DockerTransfer:
             raise _failure(error, name) from error
 
     def manifests(self, reference: oci.ImageReference) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Return the document for a name in the registry, and all its manifests by digest.
+        """Return the manifest or manifest list of an image in the registry, and all the image's manifests by digest.
 
         Raises:
-            DockerError: the registry does not provide the document or a manifest.
+            DockerError: the registry does not provide the manifest list or a manifest.
         """
         try:
             place = self.answering(reference.host)[-1:]

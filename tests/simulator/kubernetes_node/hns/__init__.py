@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The Host Networking Service: networks, endpoints, namespaces and policy lists.
 
-Start with `service.py`, the operations on the objects of a machine. `cmdlets.py` implements the PowerShell cmdlets.
+Read `service.py` first: it contains the operations on the HNS objects of a machine. `cmdlets.py` implements the
+PowerShell cmdlets.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The network adapter behind external networks, with two faults (POST /simulator/faults).
+"""The network adapter behind external HNS networks, with two faults that POST /simulator/faults sets.
 
-{"kind": "adapter_taken", "by": "LAN switch"}    a Hyper-V switch or another product uses the adapter, so HNS finds
-                                                 none for an external network (microsoft/SDN#194, #269)
+{"kind": "adapter_taken", "by": "LAN switch"}    a Hyper-V switch or another product uses the adapter, so HNS finds no
+                                                 adapter for an external network (microsoft/SDN#194, #269)
 {"kind": "no_management_ip"}                     HNS does not learn the adapter's address, so its networks have no
                                                  management IP (flannel-io/flannel#1066)
 

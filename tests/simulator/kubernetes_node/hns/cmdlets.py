@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The Host Networking Service: its cmdlets, its service, its state after a boot, and its faults.
 
-Cmdlets: module HostNetworkingService (https://learn.microsoft.com/powershell/module/hostnetworkingservice).
+The cmdlets are from the module HostNetworkingService
+(https://learn.microsoft.com/powershell/module/hostnetworkingservice).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _CONTINUES = ("continue", "silentlycontinue", "ignore")
 
 
 def _failure(error: HnsError) -> CmdletError:
-    """Return an HNS error in the module's format: the function, the error code, and HNS's response in JSON."""
+    """Return an HNS error as a cmdlet reports it: with the HNS function, the error code, and HNS's response in JSON."""
     message = f"Hcn{error.function} -- HRESULT: {error.code}. Result: {error.answer}"
     return CmdletError("NotSpecified", "System.Exception", message, "System.Exception")
 
@@ -134,7 +135,7 @@ class _RunningHns(IdleService):
     machine: Machine | None = None
 
     def stop(self) -> None:
-        """End the process. Unless the machine shuts down, pods' objects and non-persistent networks are lost.
+        """End the process. Unless the machine shuts down, the HNS objects of pods and non-persistent networks are lost.
 
         Raises:
             ServiceError: 1053 if the service does not stop.
@@ -156,7 +157,7 @@ class _RunningHns(IdleService):
 
 class _HnsService:
     def start(self, machine: Machine, service: Service) -> IdleService:
-        """Start the service."""
+        """Start the hns service."""
         return _RunningHns(machine=machine)
 
 
@@ -166,7 +167,12 @@ def _gone(before: Iterable[Network], state: HnsState) -> list[Network]:
 
 
 def _forget_interfaces(machine: Machine, before: Iterable[Endpoint]) -> None:
-    """Remove the interfaces of the host's own endpoints that no longer exist."""
+    """Remove the host's network interfaces for its own endpoints if these endpoints no longer exist.
+
+    Args:
+        machine: the host.
+        before: the endpoints that existed before the restart or reboot.
+    """
     left = machine.part(HnsState).endpoints
     for endpoint in before:
         if endpoint.id not in left:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine set up as a node in use: programs and services, HNS networks, pods, and leftovers of removed pods.
+"""Test helpers that turn a machine into a node in use, with services, HNS networks, pods, and leftovers of old pods.
 
-For tests: `populate(machine, "flannel-host-gw", running=3, stale=2)` takes milliseconds, and the link stays up. It
-creates the same networks as the CNI plugins (`networks.py`).
+`populate(machine, "flannel-host-gw", running=3, stale=2)` creates the same networks as the CNI plugins (`networks.py`).
+It takes milliseconds, and does not interrupt the machine's network connection.
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ def populate(
 
     Args:
         machine: the machine.
-        scene: `flannel-host-gw`, `flannel-vxlan`, `calico`, `calico-bgp` or `azure` (Docker: `docker/fixtures.py`).
+        scene: `flannel-host-gw`, `flannel-vxlan`, `calico`, `calico-bgp` or `azure`. For Docker, use
+            `docker/fixtures.py`.
         running, stale, creating, remote: the number of endpoints of each kind.
         policies, mixed_policies, dangling_policies: the number of policy lists of each kind (see `Scene`).
         stale_policies: the number of stale policy lists; by default, one if there is a stale endpoint.
@@ -168,7 +169,7 @@ def add_network(machine: Machine, name: str, kind: str, subnet: str = "", gatewa
 
 
 class _Builder:
-    """A builder that creates a scene on a machine."""
+    """A builder that creates HNS networks, pods, and leftovers of pods on a machine."""
 
     def __init__(self, machine: Machine, plan: Plan, *, isolated: bool) -> None:
         self._machine, self._plan, self._isolated = machine, plan, isolated
@@ -184,7 +185,7 @@ class _Builder:
         self.pods: list[tuple[str, str, str]] = []
 
     def host(self) -> None:
-        """Create the endpoints that the plugin or kube-proxy creates for the host itself."""
+        """Create the endpoints that the CNI plugin or kube-proxy creates for the host itself."""
         for name in self._plan.host_endpoints:
             self.scene.host.append(self._endpoint(name).id)
 
@@ -203,7 +204,7 @@ class _Builder:
         self.scene.running.append(endpoint.id)
 
     def vanished(self, number: int) -> None:
-        """Create the leftovers of a pod; `number` selects one of three variants, which differ in what was removed."""
+        """Create the leftovers of a removed pod. `number` selects one of three variants with different leftovers."""
         endpoint = self._owned(shims.new_id())
         namespace = self._state.namespaces[endpoint.namespace]
         if number % 3:

@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A hanging HNS (moby/moby#40699: cmdlets never return, and Ctrl+C has no effect): POST /simulator/faults.
+"""The fault `hns_hang`: HNS cmdlets never return, and Ctrl+C has no effect (moby/moby#40699).
+
+POST /simulator/faults sets it:
 
 {"kind": "hns_hang", "until": "restart"}    every call hangs until the service restarts
 {"kind": "hns_hang", "until": "reboot"}     only a reboot helps, not a restart of the service
@@ -53,11 +55,11 @@ class Hang:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Hang:
-        """Return an inactive fault: on a machine that starts from a copy of this machine's disk, HNS does not hang."""
+        """Return an inactive fault. HNS does not hang on a machine that starts from a copy of this machine's disk."""
         return Hang()
 
     def takes(self, command: str) -> bool:
-        """Return whether a call hangs. If the number of hanging calls is limited, count the call."""
+        """Return whether a cmdlet call hangs. If the number of hanging calls is limited, count the call."""
         with self.lock:
             if not self.until or not any_match(self.commands, command) or self.calls == 0:
                 return False
@@ -128,13 +130,13 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> None:
 
 
 def service_may_stop(machine: Machine) -> bool:
-    """Return whether the service responds to a stop request of the service control manager."""
+    """Return whether the hns service responds to a stop request of the service control manager."""
     hang = machine.part(Hang)
     return not (hang.until == "reboot" and hang.stop_fails)
 
 
 def service_stopped(machine: Machine) -> None:
-    """Fail the calls that wait for the service, and end a hang that lasts until a restart."""
+    """Make the calls that wait for the hns service fail, and end a hang that lasts until a service restart."""
     hang = machine.part(Hang)
     kept = (hang.until, hang.calls) if hang.until == "reboot" else ("", None)
     hang.over(broken=True)
@@ -142,12 +144,12 @@ def service_stopped(machine: Machine) -> None:
 
 
 def machine_rebooted(machine: Machine) -> None:
-    """End every hang."""
+    """End every hang of HNS, because the machine has rebooted."""
     machine.part(Hang).over(broken=True)
 
 
 def status(machine: Machine) -> Mapping[str, object]:
-    """Return the fault's state for the status page."""
+    """Return the state of the fault `hns_hang` for the simulator's status page."""
     hang = machine.part(Hang)
     return {"until": hang.until, "calls": hang.calls, "commands": _list(hang.commands), "blocked": hang.blocked}
 

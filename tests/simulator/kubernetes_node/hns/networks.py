@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The networks and files that CNI plugins create on a node.
 
-flannel: pkg/backend/hostgw and vxlan in flannel-io/flannel, and host-local's store. Calico: node-service.ps1
-creates `External` first, so that later networks find a switch (output in kubernetes-sigs/sig-windows-tools#378).
-azure-vnet: the files that cleanupnetwork.ps1 of Azure/AgentBaker removes.
+Calico's node-service.ps1 creates the network `External` first, so that later networks find a switch. Sources: for
+flannel, pkg/backend/hostgw and vxlan in flannel-io/flannel; for Calico, kubernetes-sigs/sig-windows-tools#378; for
+azure-vnet, the files that cleanupnetwork.ps1 of Azure/AgentBaker removes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Pod = tuple[str, str, str]  # container, address, endpoint
 
 @dataclass(frozen=True)
 class Plan:
-    """The networks and endpoints that a plugin creates.
+    """The HNS networks and endpoints that a CNI plugin creates.
 
     Args:
         plugin: the CNI plugin that creates pods' endpoints.
@@ -76,7 +76,7 @@ def addresses(subnet: str) -> Iterator[str]:
 
 
 def place_all(machine: Machine, plan: Plan) -> list[Network]:
-    """Create a plan's networks on a machine, with the pods' network last."""
+    """Create the networks of a `Plan` on a machine, and return them. The pods' network is the last one."""
     found: list[Network] = []
     if plan.external:
         vni = 9999 if plan.vni else 0
@@ -94,7 +94,7 @@ def place_all(machine: Machine, plan: Plan) -> list[Network]:
 
 
 def place(machine: Machine, network: Network) -> Network:
-    """Create a network that seems to have existed for a long time: the link is up, and manual addresses are set."""
+    """Create an HNS network without the usual interruption of the link and loss of manually set addresses."""
     state = machine.part(HnsState)
     others = list(state.networks.values())
     state.networks[network.id] = network
@@ -107,7 +107,7 @@ def place(machine: Machine, network: Network) -> Network:
 
 
 def write_files(machine: Machine, plan: Plan, pods: list[Pod]) -> None:
-    """Write the CNI configuration, and the state that a plugin stores about pods (including removed pods)."""
+    """Write the CNI configuration, and the state that the CNI plugin stores about pods (including removed pods)."""
     machine.files.make_directory(CONF_DIR)
     if plan.plugin.startswith("azure"):
         _azure(machine, plan, pods)

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The objects of the Host Networking Service, and its errors.
 
-States, types and flags: microsoft/hcsshim internal/hns/hnsendpoint.go and hcn/hcnnetwork.go. Errors:
-https://learn.microsoft.com/windows-server/networking/technologies/hcn/hcn-error-codes. Format of their messages:
-internal/hcserror/hcserror.go and hcn/hcnerrors.go (an example with the response is in kubernetes/kubernetes#100962).
+States, types and flags are from microsoft/hcsshim internal/hns/hnsendpoint.go and hcn/hcnnetwork.go. Error codes are
+from https://learn.microsoft.com/windows-server/networking/technologies/hcn/hcn-error-codes. Error messages have the
+format in hcsshim internal/hcserror/hcserror.go and hcn/hcnerrors.go; kubernetes/kubernetes#100962 contains an example.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ class Network:
         vni: the VNI of an overlay network; 0 for other types.
         adapter: the physical adapter of an external network.
         flags: 8 means not persistent.
-        type_text: the type with its creator's spelling, if that differs (Docker: `nat`).
+        type_text: the type as the network's creator spelled it, such as Docker's `nat`; empty if it is the same as
+            `kind`.
         policies: the policies that were added to the network, in HCN's format:
             `{"Type": "RemoteSubnetRoute", "Settings": {…}}`.
     """
@@ -236,8 +237,8 @@ class HnsState:
     def rebooted(self, *, keep_endpoints: bool) -> None:
         """Apply the effects of a reboot: compartments, containers and non-persistent networks are lost.
 
-        Everything else is restored. With `keep_endpoints`, endpoints survive, as moby/moby#47576 reports for reboots
-        after updates. According to Google's k8s-node-setup.psm1, endpoints vanish.
+        Everything else is restored, except for endpoints if `keep_endpoints` is false. Sources differ: endpoints
+        survive reboots after updates in moby/moby#47576, but vanish according to Google's k8s-node-setup.psm1.
         """
         self._forget_fleeting()
         if not keep_endpoints:

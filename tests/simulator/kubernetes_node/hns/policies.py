@@ -38,7 +38,7 @@ class _InvalidPolicyError(Exception):
 
 
 def _networks(value: object) -> list[str]:
-    """Return a list of networks or addresses. Raise an error if the value is anything else."""
+    """Return a list of networks or addresses as strings. Raise _InvalidPolicyError if the value is anything else."""
     if not isinstance(value, list):
         raise _InvalidPolicyError
     return [_network(item) for item in value]
@@ -105,7 +105,7 @@ _SECOND: Mapping[str, Callable[[Policy], dict[str, object]]] = {
 
 
 def normalize(policies: Iterable[object], api: int) -> tuple[dict[str, object], ...]:
-    """Return policies in the format of HNS's first API.
+    """Convert policies from the format of the given HNS API, 1 or 2, to the format of the first API.
 
     Raises:
         HnsError: HNS refuses a policy.

@@ -25,7 +25,7 @@ SECONDS = 10.0  # seconds of Windows' time until a pool is released
 
 @dataclass
 class Pools:
-    """Data about the pools in addition to their ranges.
+    """Data about HNS's port pools in addition to their ranges.
 
     Args:
         networks: the ids of removed networks whose pools may not be released yet.
@@ -37,7 +37,7 @@ class Pools:
 
 
 def reserve(machine: Machine, owner: str) -> None:
-    """Reserve a pool for a network or load balancer, unless it already has one.
+    """Reserve a port pool for a network or load balancer, unless it already has one.
 
     Raises:
         HnsError: no ephemeral ports are left.
@@ -55,7 +55,7 @@ def reserve(machine: Machine, owner: str) -> None:
 
 
 def release(machine: Machine, owner: str, *, network: bool = False) -> None:
-    """Release a pool after a delay."""
+    """Release the port pool of a removed network or load balancer after a delay."""
     seconds = machine.settings.option("port_pool_seconds", SECONDS)
     wait = float(seconds) if isinstance(seconds, (int, float)) else SECONDS
     pool = machine.part(PortRanges).current().get(owner)
@@ -66,7 +66,7 @@ def release(machine: Machine, owner: str, *, network: bool = False) -> None:
 
 
 def note_creation(machine: Machine, network: Network) -> None:
-    """Count an external network that is created before the pools of a removed network are released."""
+    """Increase `Pools.too_early` if an external network is created before a removed network's pools are released."""
     pools = machine.part(Pools)
     pools.networks &= machine.part(PortRanges).current().keys()
     if network.external and pools.networks:
@@ -74,13 +74,13 @@ def note_creation(machine: Machine, network: Network) -> None:
 
 
 def restarted(machine: Machine, owners: set[str]) -> None:
-    """Release the pools whose owners no longer exist after a restart of the service or the machine."""
+    """Release the port pools whose owners no longer exist after a restart of the hns service or the machine."""
     ranges = machine.part(PortRanges)
     ranges.reserved = {owner: pool for owner, pool in ranges.reserved.items() if owner in owners}
 
 
 def status(machine: Machine) -> dict[str, object]:
-    """Return the state of the pools for the status page."""
+    """Return the state of HNS's port pools for the simulator's status page."""
     reservations = machine.part(PortRanges).current()
     return {
         "reserved": {owner: [pool.first, pool.last] for owner, pool in reservations.items()},

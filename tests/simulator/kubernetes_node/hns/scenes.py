@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Make a running node look like one in use, for tests that reach it only over HTTP (POST /simulator/faults).
 
-{"kind": "hns_scene", "scene": "flannel-host-gw", "running": 3, "stale": 2}    `hns.fixtures.populate`, after `install`
-{"kind": "hns_scene", "scene": "docker", "running": 2, "stopped": 1}           `docker.fixtures.populate`
-{"kind": "hns_scene", "network": "lab", "type": "Transparent"}                 a network that an operator created
+{"kind": "hns_scene", "scene": "flannel-host-gw", "running": 3, "stale": 2}    calls `hns.fixtures.populate`
+{"kind": "hns_scene", "scene": "docker", "running": 2, "stopped": 1}           calls `docker.fixtures.populate`
+{"kind": "hns_scene", "network": "lab", "type": "Transparent"}                 creates a network, as an operator would
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ TYPES = ("NAT", "L2Bridge", "Overlay", "Transparent", "L2Tunnel")
 
 
 def set_scene(machine: Machine, fault: Mapping[str, object]) -> None:
-    """Create a scene on a machine.
+    """Create the HNS networks, pods and containers that the fault `hns_scene` describes.
 
     Raises:
-        ValueError: the scene is invalid. The message contains the reason.
+        ValueError: HNS is not installed, or the fault is invalid. The message contains the reason.
     """
     if machine.services.get("hns") is None:
         raise ValueError("HNS is not installed: install the Windows feature Containers on the node")
@@ -57,7 +57,7 @@ def _network(machine: Machine, given: Mapping[str, object]) -> None:
 
 
 def _check(populate: Callable[..., object], given: Mapping[str, object]) -> None:
-    """Raise ValueError for an unknown parameter, or for a value of the wrong type."""
+    """Raise ValueError if a parameter of the fault `hns_scene` is unknown, or its value has the wrong type."""
     known = inspect.signature(populate).parameters
     for name, value in given.items():
         if name not in known:

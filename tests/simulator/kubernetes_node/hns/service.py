@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 
 class HnsStore:
-    """The HNS objects of one machine. Changes to external networks affect the machine's link."""
+    """The HNS objects of one machine. Changes to external networks affect the machine's network connection."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._state = machine.part(HnsState)
 
     def wake(self) -> None:
-        """Start the service if it is stopped, as Windows does at the first request (trigger start).
+        """Start the hns service if it is stopped, as Windows does at the first request (trigger start).
 
         Raises:
             HnsError: the service does not start, or is disabled or missing.
@@ -66,25 +66,28 @@ class HnsStore:
             self._state.namespaces[host.id] = host
 
     def require(self) -> None:
-        """Start the service as `wake` does. Raise HnsError if HNS hangs: only cmdlets wait for the end of a hang."""
+        """Start the hns service as `wake` does, and raise HnsError if HNS hangs.
+
+        Cmdlets wait until a hang ends; all other callers get this error.
+        """
         self.wake()
         if hang.hangs(self._machine):
             raise HnsError("OpenService", TIMED_OUT)
 
     def networks(self) -> list[Network]:
-        """Return the networks."""
+        """Return all HNS networks of the machine."""
         return list(self._state.networks.values())
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
+        """Return all HNS endpoints of the machine."""
         return list(self._state.endpoints.values())
 
     def policies(self) -> list[PolicyList]:
-        """Return the policy lists."""
+        """Return all HNS policy lists of the machine."""
         return list(self._state.policies.values())
 
     def namespaces(self) -> list[Namespace]:
-        """Return the namespaces, including the namespace of the host."""
+        """Return all HNS namespaces of the machine, including the namespace of the host."""
         return list(self._state.namespaces.values())
 
     def network_named(self, name: str) -> Network | None:
@@ -296,5 +299,5 @@ def new_id() -> str:
 
 
 def store(machine: Machine) -> HnsStore:
-    """Return the HNS store of a machine."""
+    """Return the object that reads and changes the HNS objects of a machine."""
     return HnsStore(machine)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HNS on the status page, and faults: pods that vanish without HNS being notified, and objects that cannot be removed.
+"""The state of HNS for the simulator's status page, and two faults that POST /simulator/faults sets.
 
 {"kind": "pods_vanish", "count": 2}      removes the sandboxes and containers of this many pods (default: all), but not
                                          their endpoints, as if containerd had been killed and had lost its state
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def describe(machine: Machine) -> object:
-    """Return HNS's objects. An endpoint is connected unless an older one in its network has the same address."""
+    """Return the HNS objects for the simulator's status page.
+
+    An endpoint is connected unless an older endpoint in its network has the same address.
+    """
     state = machine.part(HnsState)
     networks = list(state.networks.values())
     names = {item.id: item.name for item in networks}
@@ -88,7 +91,7 @@ class Refusals:
 
 
 def refuse(machine: Machine, fault: Mapping[str, object]) -> None:
-    """Set which objects cannot be removed.
+    """Set the HNS objects that cannot be removed.
 
     Raises:
         ValueError: `ids` is not a list.

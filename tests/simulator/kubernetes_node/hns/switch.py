@@ -39,7 +39,7 @@ _DESCRIPTION = "Hyper-V Virtual Ethernet Adapter"
 
 
 def appeared(machine: Machine, network: Network, others: Sequence[Network]) -> None:
-    """Apply the effects of a new network."""
+    """Apply the effects of a new HNS network to the machine's interfaces and link."""
     if network.external and not _shared(network, others):
         make_switch(machine, network.adapter, keeps=not _loses(machine, "appear"))
         _drop(machine, _DELAY)
@@ -48,7 +48,10 @@ def appeared(machine: Machine, network: Network, others: Sequence[Network]) -> N
 
 
 def vanished(machine: Machine, network: Network, others: Sequence[Network]) -> None:
-    """Apply the effects of a removed network immediately. If the link goes down, the caller does not get a response."""
+    """Immediately apply the effects of a removed HNS network to the machine's interfaces and link.
+
+    If the link goes down, the caller does not get a response.
+    """
     if network.external and not _shared(network, others):
         _remove_switch(machine, network.adapter, keeps=not _loses(machine, "vanish"))
         _drop(machine, 0.0)
@@ -57,7 +60,7 @@ def vanished(machine: Machine, network: Network, others: Sequence[Network]) -> N
 
 
 def forgotten(machine: Machine, network: Network, others: Sequence[Network]) -> None:
-    """Apply the effects of a network that does not survive a boot.
+    """Apply the effects of an HNS network that does not survive a boot to the machine's interfaces and link.
 
     Whether a manually set address survives is not documented. The simulator keeps it.
     """
@@ -77,7 +80,10 @@ def host_endpoint(machine: Machine, endpoint: Endpoint, *, present: bool) -> Non
 
 
 def make_switch(machine: Machine, adapter: str, *, keeps: bool) -> None:
-    """Move TCP/IP from an adapter to the interface of a virtual switch. With `keeps`, preserve manual settings."""
+    """Create a virtual switch on an adapter, and move TCP/IP from the adapter to the switch's interface.
+
+    With `keeps`, preserve manual settings.
+    """
     state = state_of(machine)
     card = state.interfaces[adapter]
     switch = replace(
@@ -137,7 +143,10 @@ def _drop(machine: Machine, delay: float) -> None:
 
 
 def _shared(network: Network, others: Sequence[Network]) -> bool:
-    """Return whether another external network uses the adapter. Calico creates `External` to ensure this."""
+    """Return whether another external network uses the same adapter as the given network.
+
+    Calico creates the network `External` to ensure this for its other networks.
+    """
     return any(item.external and item.adapter == network.adapter for item in others)
 
 

@@ -5,8 +5,8 @@
 The sources are published outputs: networks and endpoints of Windows Server 2019 in projectcalico/calico#6996 and #4682,
 those of Windows Server 2022 in microsoft/SDN#582 and kubernetes-sigs/sig-windows-tools#378, namespaces and policy lists
 in projectcalico/calico#8465 and microsoft/Windows-Containers#485, Docker's endpoints in
-microsoft/Windows-Containers#563. Ids are in upper case. Since Windows Server 2022, the ids of endpoints, and the
-references in endpoints and policy lists, are in lower case.
+microsoft/Windows-Containers#563. Ids are in upper case, except that the ids of endpoints, and the references in
+endpoints and policy lists, are in lower case since Windows Server 2022.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FILTERS = {
 
 
 class Views:
-    """One machine's objects as the cmdlets print them.
+    """One machine's HNS objects as the cmdlets print them.
 
     Args:
         machine: the machine.
@@ -139,7 +139,7 @@ class Views:
         return PSObject(_TYPE, properties)
 
     def policy(self, item: PolicyList) -> PSObject:
-        """Return a policy list as the cmdlets print it."""
+        """Return a policy list as Get-HnsPolicyList prints it."""
         inner = custom_object(
             ExternalPort=item.port,
             InternalPort=item.target_port,
@@ -167,7 +167,7 @@ class Views:
         )
 
     def namespace(self, item: Namespace) -> PSObject:
-        """Return a namespace as the cmdlets print it."""
+        """Return a namespace as Get-HnsNamespace prints it."""
         properties: dict[str, object] = {
             "ActivityId": _derived(item.id, "activity"),
             "AdditionalParams": custom_object(),
@@ -223,6 +223,6 @@ def _policies(item: Endpoint) -> list[PSObject]:
 
 
 def _network_policy(policy: Mapping[str, object]) -> PSObject:
-    """Return a network's policy in the format of HNS's first API, which has no separate settings."""
+    """Return a network's policy in the format of HNS's first API, which has no separate object `Settings`."""
     settings = policy.get("Settings")
     return custom_object(**{"Type": policy["Type"], **(settings if isinstance(settings, Mapping) else {})})

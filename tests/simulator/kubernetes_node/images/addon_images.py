@@ -3,10 +3,10 @@
 """Images of add-ons that clusters run on Windows nodes, with their tags, Windows builds and programs.
 
 The images with `-windows-hp` and windows-exporter are built on the base image for HostProcess containers, which is not
-tied to a version of Windows (see the projects' Dockerfiles). csi-node-driver-registrar: release-tools/prow.sh of
-kubernetes-csi/node-driver-registrar (1809, ltsc2022). fluent-bit: .github/workflows/staging-release.yaml (one tag for
-each version). azure-cloud-node-manager: Makefile of kubernetes-sigs/cloud-provider-azure (1809 and ltsc2022 of the
-supported versions).
+tied to a version of Windows (see the projects' Dockerfiles). fluent-bit has one tag for each version of Windows (see
+its .github/workflows/staging-release.yaml). csi-node-driver-registrar and azure-cloud-node-manager support 1809 and
+ltsc2022 (see release-tools/prow.sh in kubernetes-csi/node-driver-registrar and the Makefile in
+kubernetes-sigs/cloud-provider-azure).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OLD = ("2019", "2022")
 
 
 def add(blobs: Blobs) -> None:
-    """Add the images to a registry."""
+    """Add the images of the add-ons to a simulated registry."""
     exporter = {"windows_exporter.exe": "windows_exporter"}
     for host in ("ghcr.io/prometheus-community", "docker.io/prometheuscommunity", "quay.io/prometheuscommunity"):
         blobs.add(f"{host}/windows-exporter:0.31.8", [None], programs=exporter, config=_entry("windows_exporter.exe"))

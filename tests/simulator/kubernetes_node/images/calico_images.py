@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The images calico/cni-windows and calico/node-windows: their tags, Windows builds, programs and entry points.
 
-Sources: lib.Makefile (release-windows-with-tag: a manifest list, and one tag for each version of Windows),
-cni-plugin/Dockerfile-windows and node/Dockerfile-windows of projectcalico/calico. Calico publishes no images for
-Windows Server 2025 (projectcalico/calico#11691).
+Each image has a manifest list, and one tag for each version of Windows. Calico publishes no images for Windows Server
+2025 (projectcalico/calico#11691). Sources: release-windows-with-tag in lib.Makefile, cni-plugin/Dockerfile-windows and
+node/Dockerfile-windows of projectcalico/calico.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _node(release: CalicoRelease) -> Mapping[str, str]:
 
 
 def add(blobs: Blobs) -> None:
-    """Add the images of all releases to a registry."""
+    """Add the images of all Calico releases to a simulated registry."""
     for release in all_releases():
         cni: dict[str, Any] = {"Cmd": ["install.exe"], "WorkingDir": "/opt/cni/bin"}
         node: dict[str, Any] = {"Entrypoint": ["powershell"], "WorkingDir": "/CalicoWindows"}

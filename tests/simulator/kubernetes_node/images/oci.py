@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""OCI container images: their names, their documents, and the selection of an index's entry for a Windows build.
+"""OCI container images: their names, their JSON documents, and the index entry that fits a Windows build.
 
-Formats: https://github.com/opencontainers/image-spec. Matching of Windows builds: containerd's platforms package (1.6
-compares builds exactly; later versions follow hcsshim's CheckHostAndContainerCompat).
+The formats are from https://github.com/opencontainers/image-spec. Windows builds are matched as in containerd's
+platforms package: 1.6 compares builds exactly, and later versions follow hcsshim's CheckHostAndContainerCompat.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def digest_of(data: bytes) -> str:
 
 
 def descriptor(media_type: str, data: bytes, **more: Any) -> dict[str, Any]:
-    """Return a descriptor of a blob."""
+    """Return the OCI descriptor of the blob `data`."""
     return {"mediaType": media_type, "digest": digest_of(data), "size": len(data), **more}
 
 
@@ -119,7 +119,7 @@ def matches(platform: Mapping[str, Any], build: int, exact: bool) -> bool:
 
 
 def best(entries: list[dict[str, Any]], build: int, exact: bool) -> dict[str, Any] | None:
-    """Return the entry of an index for a build, or None if no entry matches.
+    """Return the entry of an image index that fits a Windows build, or None if no entry fits.
 
     The result is an entry with exactly this build, or otherwise the matching entry with the highest version.
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pulls of container images: select the entry for the build, download and resume blobs, and unpack layers.
+"""Pull container images: select the index entry for the Windows build, download blobs, and unpack layers.
 
 Sources: containerd client/pull.go and fetch.go; core/remotes/docker/{resolver,fetcher,httpreadseeker}.go. A HEAD
 request to hosts with the capabilities `pull` and `resolve` resolves a tag, and hosts with the capability `pull` serve
@@ -40,12 +40,12 @@ _WITHOUT_PROGRESS = 3
 
 
 class Puller:
-    """One pull.
+    """The client that downloads container images from registries.
 
     Args:
         machine: the machine whose network and files are used.
         environment: the environment variables of the pulling process; they may name proxies.
-        credentials: `user:password`, or empty.
+        credentials: `user:password`; empty for anonymous access.
         stop: an event that is set when the pulling process must end.
         version: the version of containerd that pulls, or whose packages the pulling program contains.
     """
@@ -58,7 +58,7 @@ class Puller:
         )
 
     def resolve(self, places: Sequence[RegistryEndpoint], reference: oci.ImageReference) -> tuple[str, str]:
-        """Return the media type and the digest of a reference.
+        """Return the media type and the digest to which an image reference resolves.
 
         Raises:
             PullError: no registry resolves the reference.
@@ -116,7 +116,7 @@ class Puller:
         digest: str,
         alive: Callable[[], None],
     ) -> None:
-        """Download content to the store, continuing an earlier download if there is one.
+        """Download a blob or manifest to the store, continuing an earlier download if there is one.
 
         Raises:
             PullError: a registry rejects a request, or the download fails.
@@ -185,7 +185,7 @@ class Puller:
         raise first
 
     def _unexpected(self, url: str, answer: RegistryResponse) -> str:
-        """Return the error for a failed content request, with the registry's errors and the version's wording."""
+        """Return the message for a failed download in the wording of the containerd version, with registry errors."""
         errors = registry_errors(answer)
         if self._is_new:
             return f"unexpected status from GET request to {url}: {answer.status_text()}" + (errors and f"\n{errors}")
@@ -225,7 +225,7 @@ def _missing(error: PullError) -> bool:
 
 
 def _from(answer: RegistryResponse, offset: int) -> Iterator[bytes]:
-    """Yield a body from an offset, even if the server does not support ranges and sends the whole body."""
+    """Yield a response's body from an offset on, even if the server ignores the range and sends the whole body."""
     if answer.status == 416:
         answer.stream.close()
         return
@@ -269,11 +269,11 @@ def pull(
     options: PullOptions,
     alive: Callable[[], None] = lambda: None,
 ) -> tuple[StoredImage, dict[str, Any]]:
-    """Pull an image: its index, the manifest for the build, configuration and layers; then unpack it.
+    """Download an image's index, its manifest for the Windows build, configuration and layers, and unpack the layers.
 
     Args:
         store: the store to which the image is downloaded.
-        puller: the pull, which sends the requests.
+        puller: the client that sends the requests.
         places: the endpoints to try, in this order.
         reference: the image's name.
         options: the options of the pull.
@@ -313,7 +313,7 @@ def pull(
 
 
 def _build(fetch: _Fetch, document: dict[str, Any], digest: str, options: PullOptions) -> dict[str, Any]:
-    """Download the parts of an image for a build, and return the manifest.
+    """Download the parts of an image for a Windows build, and return the manifest.
 
     Raises:
         PullError: the image has no manifest for the build, a registry rejects a request, or the download fails.
@@ -361,7 +361,7 @@ class _Fetch:
     alive: Callable[[], None]
 
     def manifest(self, digest: str) -> dict[str, Any]:
-        """Return a manifest or index.
+        """Download a manifest or index, and return it.
 
         Raises:
             PullError: a registry rejects a request, or the download fails.
@@ -381,7 +381,7 @@ class _Fetch:
         self.puller.transfer(self.store, self.places, self.reference, "blobs", digest, self.alive)
 
     def metadata(self, document: Mapping[str, Any]) -> None:
-        """Download all manifests and configurations, without layers.
+        """Download all manifests and configurations to which an index or manifest refers, without layers.
 
         Raises:
             PullError: a registry rejects a request, or the download fails.

@@ -110,7 +110,7 @@ def _registry_error(item: Mapping[str, object]) -> str:
 
 @dataclass
 class _Limits(Limits):
-    """curl's transfer limits, which here also end a request when the machine is powered off."""
+    """curl's transfer limits. In this class, they also end a request when the machine is powered off."""
 
     running: Callable[[], bool] = lambda: True
 
@@ -123,14 +123,14 @@ class _Limits(Limits):
 
 @dataclass
 class RegistryAccess:
-    """The credentials: `user:password`, for example from ctr --user, and the tokens received so far, by host."""
+    """The `user:password` for a registry, for example from ctr --user, and the tokens received so far, by host."""
 
     credentials: str = ""
     tokens: dict[str, str] = field(default_factory=dict)
 
 
 class RegistryClient:
-    """The requests of one process.
+    """The client that sends the registry requests of one process.
 
     Args:
         machine: the machine whose network and files are used.
@@ -286,7 +286,7 @@ class RegistryClient:
         )
 
     def _open(self, place: RegistryEndpoint, parts: SplitResult, limits: Limits) -> tuple[Stream, str]:
-        """Return a connection and the target for the request line.
+        """Connect to a registry or its proxy, and return the connection and the target for the request line.
 
         Raises:
             CurlError: the connection, its proxy or TLS fails.
@@ -349,7 +349,7 @@ class RegistryClient:
 
 
 def insecure(places: list[RegistryEndpoint]) -> list[RegistryEndpoint]:
-    """Return the same endpoints without verification of their certificates (`--skip-verify`)."""
+    """Return copies of endpoints without verification of their certificates (`--skip-verify`)."""
     return [replace(place, skip_verify=True) for place in places]
 
 
@@ -358,7 +358,7 @@ def _basic(user: str) -> str:
 
 
 def request_url(place: RegistryEndpoint, path: str) -> str:
-    """Return the URL for a path in one of the forms that `RegistryClient.ask` accepts."""
+    """Return the URL for a path. The path has one of the forms that `RegistryClient.ask` accepts."""
     base = place.url if place.override_path else _with_v2(place.url)
     return path if "://" in path else urljoin(base, path) if path.startswith("/") else f"{base}/{path}"
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The endpoints that containerd pulls from, with and without a hosts.toml.
+"""The registry endpoints that containerd pulls from, with and without a hosts.toml.
 
 Sources: containerd docs/hosts.md; core/remotes/docker/config/hosts.go and config_windows.go. On Windows, the candidates
 for the folder of `HOST:5000` are `HOST_5000_`, `HOST5000` and `_default`. The first one that exists is used, with or
@@ -32,7 +32,7 @@ class RegistryEndpoint:
         mirror: whether to send the name of the original host as `?ns=`.
         skip_verify: whether to accept any certificate of the host.
         override_path: whether the path of `url` replaces `/v2`.
-        ca: Windows paths of certificates. If there are any, the machine's own roots are not trusted.
+        ca: Windows paths of CA certificates. If there are any, the machine's root certificates are not trusted.
         headers: additional headers of each request.
         capabilities: the host's capabilities: any of `pull`, `resolve` and `push`.
         local: whether the host is on this machine and has a port other than 80 and 443. If so, HTTPS without

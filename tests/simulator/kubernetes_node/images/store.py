@@ -86,7 +86,7 @@ class ImageStore:
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:
-        """Wait until no other thread is writing a digest or snapshot, and reserve it for the `with` block."""
+        """Wait until no other thread is writing a blob or snapshot, and reserve it for the `with` block."""
         with self._written:
             self._written.wait_for(lambda: not self._writing[what])
             self._writing[what] += 1
@@ -159,11 +159,11 @@ class ImageStore:
         return found
 
     def namespaces(self) -> list[str]:
-        """Return the namespaces."""
+        """Return the names of containerd's namespaces."""
         return sorted(self._load())
 
     def make_namespace(self, name: str) -> None:
-        """Create a namespace if it does not exist."""
+        """Create a containerd namespace if it does not exist."""
         with self._lock:
             data = self._load()
             if name not in data:
@@ -171,7 +171,7 @@ class ImageStore:
                 self._save(data)
 
     def remove_namespace(self, name: str) -> bool:
-        """Remove a namespace, and return whether it existed.
+        """Remove a containerd namespace, and return whether it existed.
 
         Raises:
             ValueError: the namespace still has images.
@@ -187,7 +187,7 @@ class ImageStore:
             return True
 
     def images(self, namespace: str = K8S) -> list[StoredImage]:
-        """Return the images of a namespace, sorted by name."""
+        """Return the images of a containerd namespace, sorted by name."""
         return [StoredImage(name, **about) for name, about in sorted(self._load().get(namespace, {}).items())]
 
     def get(self, name: str, namespace: str = K8S) -> StoredImage | None:
@@ -208,9 +208,9 @@ class ImageStore:
         """Remove an image name, and return whether it existed.
 
         Args:
-            collect: whether to delete unreferenced content (including ingests) immediately. Otherwise a later
-                collection deletes it (containerd core/metadata/plugin: a deletion by itself does not start a
-                collection, because deletion_threshold is 0).
+            collect: whether to delete unreferenced content (including ingests) immediately. Otherwise, a later
+                garbage collection deletes it. The removal of a name does not start a collection, because
+                deletion_threshold is 0 (containerd core/metadata/plugin).
         """
         with self._lock:
             data = self._load()
@@ -248,7 +248,7 @@ class ImageStore:
         return [{key: config[key] for key in ("os", "architecture", "os.version") if key in config}]
 
     def size(self, image: StoredImage, build: int, exact: bool) -> int:
-        """Return the size of an image (manifest, configuration, layers) for a build, or 0 if no manifest is for it."""
+        """Return the size of an image (manifest, configuration, layers) for a build, or 0 if no manifest fits it."""
         found = self.manifest(image, build, exact)
         if found is None:
             return 0
@@ -288,7 +288,7 @@ class ImageStore:
         return sum(path.stat().st_size for path in self._files.real(folder).rglob("*") if path.is_file())
 
     def root(self, document: Mapping[str, Any]) -> str:
-        """Return the folder that contains the files of a manifest's image."""
+        """Return the folder with the unpacked files of the image that a manifest describes."""
         return f"{self._snapshot(document)}\\Files"
 
     def _snapshot(self, document: Mapping[str, Any]) -> str:
@@ -296,7 +296,7 @@ class ImageStore:
         return f"{self._root}\\io.containerd.snapshotter.v1.windows\\snapshots\\{chain}"
 
     def content(self, namespace: str) -> list[str]:
-        """Return the digests of the existing blobs that a namespace's images refer to."""
+        """Return the digests of the existing blobs to which the images in a containerd namespace refer."""
         return sorted(self._reachable(about["target"]["digest"] for about in self._load().get(namespace, {}).values()))
 
     def _reachable(self, targets: Iterable[object]) -> set[str]:
@@ -313,7 +313,7 @@ class ImageStore:
         return kept
 
     def _collect(self, data: Mapping[str, Any]) -> None:
-        """Delete unreferenced blobs, ingests and snapshots, unless something is being written."""
+        """Delete unreferenced blobs, ingests and snapshots. Do nothing while a lease protects new content."""
         if self._leases:
             return
         kept = self._reachable(about["target"]["digest"] for names in data.values() for about in names.values())

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Unpacking layers: the disk space of a container image in addition to its blobs.
+"""Unpack the layers of a container image to a snapshot, which needs disk space in addition to the blobs.
 
 The snapshot contains the simulated programs of an image, which HostProcess containers run. Everything else is
 represented by one file of the same size, so that the disk can become full. A layer's annotation `SIZE` sets its
@@ -23,7 +23,7 @@ SIZE = "simulated-windows/unpacked-size"
 
 
 def unpack(files: FileSystem, folder: str, layers: Sequence[tuple[Mapping[str, Any], str]]) -> None:
-    """Create a snapshot.
+    """Create the snapshot of an image from its layers.
 
     Args:
         folder: the folder for the snapshot, which must not exist.

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Small container images with the names, tags and Windows builds of real images. Their contents are invented.
 
-Sources of the builds: registry.k8s.io/pause from kubernetes/kubernetes `build/pause/Makefile` (1809 and ltsc2022;
-3.10.2 also ltsc2025); registry.k8s.io/e2e-test-images/agnhost from `test/images/agnhost/BASEIMAGE` (1809 and ltsc2022;
-since 2.62.0 also ltsc2025, kubernetes/kubernetes#136727); the base images from Microsoft's artifact registry;
-windows-host-process-containers-base-image has one platform without a version
+registry.k8s.io/pause is built for 1809 and ltsc2022, and 3.10.2 also for ltsc2025 (kubernetes/kubernetes
+`build/pause/Makefile`). registry.k8s.io/e2e-test-images/agnhost is built for 1809 and ltsc2022, and since 2.62.0 also
+for ltsc2025 (`test/images/agnhost/BASEIMAGE`, kubernetes/kubernetes#136727). The builds of the base images are from
+Microsoft's artifact registry. windows-host-process-containers-base-image has one platform without a version
 (https://github.com/microsoft/windows-host-process-containers-base-image).
 """
 
@@ -41,7 +41,7 @@ class Blobs:
         return described
 
     def document(self, name: str) -> dict[str, Any]:
-        """Return the index or manifest that a name refers to."""
+        """Return the index or manifest to which an image name refers."""
         found: dict[str, Any] = json.loads(self.content[self.tags[name]][1])
         return found
 
@@ -97,7 +97,7 @@ class Blobs:
 
 
 def fill(blobs: Blobs) -> Blobs:
-    """Add the images to a registry. Each process creates the images only once."""
+    """Add all images of this module to a simulated registry. Each process creates the images only once."""
     known = _upstream()
     blobs.content |= known.content
     blobs.tags |= known.tags

@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubeadm's discovery of a cluster: cluster-info with its JWS and pinned hashes of the CA's key, or a kubeconfig.
+"""Discover a cluster as kubeadm join does, from the ConfigMap cluster-info or from a kubeconfig.
+
+A JWS with the bootstrap token's secret and pinned hashes of the CA's public key protect cluster-info.
 
 The messages are those of kubeadm 1.34.4 to 1.37.1 (kubernetes cmd/kubeadm/app/discovery/token/token.go and
 file/file.go).
@@ -91,12 +93,12 @@ def _of_token(
 
 
 def _of_file(machine: Machine, name: str) -> tuple[str, str]:
-    """Return the server and CA from a kubeconfig.
+    """Return the server's URL and the CA certificate in a kubeconfig.
 
-    Unlike discovery by token, this keeps the kubeconfig's server even if cluster-info names another one. kubeadm only
-    warns about the difference. It reads cluster-info with the file's credentials, if there are any, and continues if
-    the API server forbids it (kubernetes cmd/kubeadm/app/discovery/file/file.go, ValidateConfigInfo). The only modelled
-    credential is a token. The simulator does not retry a failed request.
+    Unlike discovery by token, discovery with a kubeconfig uses the server in the kubeconfig even if cluster-info names
+    another one; kubeadm only warns about the difference. kubeadm reads cluster-info with the kubeconfig's credentials,
+    and continues if the API server forbids this request (kubernetes cmd/kubeadm/app/discovery/file/file.go,
+    ValidateConfigInfo). The only modelled credential is a token. The simulator does not retry a failed request.
     """
     # A path without a drive is on the drive of the current folder. The simulator's programs run on C:.
     path = name if name[1:2] == ":" else "C:" + name.replace("/", "\\")
@@ -120,7 +122,7 @@ def _of_file(machine: Machine, name: str) -> tuple[str, str]:
 
 
 def _cluster_of_file(document: dict[str, Any], context: dict[str, Any] | None) -> dict[str, Any]:
-    """Return a kubeconfig's unnamed cluster, or else the cluster of its current context."""
+    """Return the cluster without a name in a kubeconfig, or, if there is none, the cluster of the current context."""
     clusters: dict[str, dict[str, Any]] = {item["name"]: item["cluster"] for item in document.get("clusters") or []}
     current = str(document.get("current-context") or "")
     if not clusters:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`kubeadm join` on Windows, unless a real kubeadm runs it (real.py): phases, files and messages.
+"""Simulate `kubeadm join` on Windows, with its phases, files and messages. See real.py for joins by a real kubeadm.
 
-Sources: kubernetes cmd/kubeadm/app/cmd/join.go and cmd/phases/join/kubelet.go. For every version, standard output is
-that of kubeadm 1.34.4, without the advice that it prints after a failure. The errors are those of the simulated
-version.
+For every version, standard output is that of kubeadm 1.34.4, without the advice that it prints after a failure. The
+errors are those of the simulated version. Sources: kubernetes cmd/kubeadm/app/cmd/join.go and
+cmd/phases/join/kubelet.go.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ class Joiner:
             return False
 
     def annotate(self) -> None:
-        """Write the runtime's endpoint to an annotation of the node, as kubeadm before 1.34 does.
+        """Write the container runtime's endpoint to an annotation of the node, as kubeadm before 1.34 does.
 
         The error message changed in 1.32, with the feature gate NodeLocalCRISocket
         (github.com/kubernetes/kubernetes/pull/128031). kubeadm 1.30.4 contains the older text, 1.34.4 the newer one.
