@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A kubelet's settings: flags, configuration file and drop-ins in --config-dir, with the kubelet's validation.
+"""Read and validate a kubelet's settings, as the kubelet does: flags, configuration file and drop-ins in --config-dir.
 
 The flags and fields are listed in contracts/kubernetes.json. The messages come from kubernetes
 cmd/kubelet/app/server.go and pkg/kubelet/kubeletconfig/configfiles.
@@ -25,7 +25,7 @@ KIND = "kubelet.config.k8s.io/v1beta1 KubeletConfiguration"
 
 
 class KubeletError(Exception):
-    """The reason why a kubelet does not start, or ends. The text is what it prints after `command failed`."""
+    """A kubelet cannot start or must end. The text is the reason, which the kubelet prints after `command failed`."""
 
 
 @dataclass
