@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Owners and access control lists (ACLs) of Windows: SDDL, inheritance, and which accounts have a right.
+"""Windows owners and access control lists (ACLs): parse SDDL, inherit entries, and find the accounts that have a right.
 
 Sources: MS-DTYP 2.5.1 (SDDL) and
 https://learn.microsoft.com/windows/win32/secauthz/ace-inheritance-rules

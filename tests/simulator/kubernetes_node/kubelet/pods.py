@@ -140,7 +140,7 @@ class Pods:
             self._container(pod, worker, runtime, container, initial=False)
 
     def _sandbox(self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime) -> bool:
-        """Create a pod's volumes and sandbox if they are missing, and return whether the sandbox exists."""
+        """Create a pod's volumes and sandbox if they are missing, and return whether the sandbox exists now."""
         current = next((item for item in runtime.sandboxes() if item.uid == worker.uid and item.ready), None)
         if worker.sandbox is not None and current is None:
             # After a reboot, or the removal of the sandbox, everything starts again.

@@ -73,7 +73,7 @@ class Probes:
         return ""
 
     def ready(self, container: Mapping[str, Any], run_id: str) -> bool:
-        """Return whether the container counts as ready: it has no `exec` readiness probe, or the probe passes in this run."""
+        """Return whether the container has no `exec` readiness probe, or has one that passes in this run."""
         if "exec" not in (container.get("readinessProbe") or {}):
             return True
         probe = self.known.get("readinessProbe")

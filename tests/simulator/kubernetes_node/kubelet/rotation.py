@@ -81,7 +81,7 @@ class Rotation:
         self._deadline = start + (end - start) * random.uniform(0.7, 0.9)
 
     def _renew(self, client: Client) -> None:
-        """Request a new certificate if none is requested yet. Store and use the requested certificate once it is issued.
+        """Request a new certificate if none is requested yet. Once it is issued, store it and use it from then on.
 
         Raises:
             KubeletError: the kubeconfig cannot be read after the certificate was issued.
