@@ -162,7 +162,7 @@ class KubeletSettings:
 
 
 def drive(path: str) -> str:
-    """Return a path in the form that Windows programs use: `/var/lib` becomes `C:\\var\\lib`."""
+    r"""Return a path in the form that Windows programs use, on drive C if it has none: `/var` becomes `C:\var`."""
     text = path.replace("/", "\\")
     return f"C:{text}" if text.startswith("\\") and not text.startswith("\\\\") else text
 

@@ -3,8 +3,7 @@
 """Handle the requests of one connection to the simulated image registry.
 
 Sources: https://github.com/opencontainers/distribution-spec/blob/main/spec.md and, for authentication,
-https://distribution.github.io/distribution/spec/auth/token/, by which a 401 response names the realm, the service and
-the scope.
+https://distribution.github.io/distribution/spec/auth/token/.
 """
 
 from __future__ import annotations
@@ -96,10 +95,7 @@ class RegistryHandler(BaseHTTPRequestHandler):
         return self.owner.faults.take(self.command, f"/{namespace}{parts.path}" if namespace else parts.path)
 
     def _refuse(self, fault: ArtifactFault) -> bool:
-        """Apply a fault to a request, and return whether this sent the response.
-
-        If not, the caller sends the content, which other faults may damage.
-        """
+        """Wait or send an error response as a fault requires, and return whether a response was sent."""
         if fault.kind == "silence":
             time.sleep(fault.seconds)
         elif fault.kind == "status":
