@@ -64,7 +64,7 @@ class Account:
 
 @dataclass
 class LocalAccounts:
-    """A machine's local users and groups, by lower-case name. The function `accounts` creates them when first called."""
+    """The local users and groups of a machine, by lower-case name. The function `accounts` creates them."""
 
     accounts: dict[str, Account] = field(default_factory=dict)
     next_id: int = _FIRST
@@ -78,7 +78,7 @@ def _fresh() -> dict[str, dict[str, Any]]:
 
 
 def accounts(machine: Machine) -> LocalAccounts:
-    """Return the machine's accounts. The first call creates those of a fresh server and the user in the machine's settings."""
+    """Return the machine's local accounts. The first call creates those of a fresh server and the administrator."""
     found = machine.part(LocalAccounts)
     if not found.accounts:
         fresh = _fresh()
@@ -190,7 +190,7 @@ def resolve(machine: Machine, name: str) -> str | None:
 
 
 def name_of(machine: Machine, requested: str) -> str | None:
-    """Return the name of the account with a SID, as `AUTHORITY\\NAME`, or None if no account has this SID."""
+    r"""Return the name of the account with a SID, as `AUTHORITY\NAME`, or None if no account has this SID."""
     if requested in WELL_KNOWN:
         return WELL_KNOWN[requested]
     for account in accounts(machine).accounts.values():
@@ -201,7 +201,7 @@ def name_of(machine: Machine, requested: str) -> str | None:
 
 
 def _service(machine: Machine, name: str) -> str | None:
-    """Return the SID of the virtual account `NT SERVICE\\NAME`, or None if the service does not exist."""
+    r"""Return the SID of the virtual account `NT SERVICE\NAME`, or None if the service does not exist."""
     if not machine.services.exists(name):
         return None
     return service_sid(name)

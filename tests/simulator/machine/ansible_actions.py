@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Run the actions that Ansible's PowerShell wrapper requests: modules, async, become, and the scripts in `ansible_files`."""
+"""Run the actions that Ansible's wrapper requests: modules, async, become, and the scripts in `ansible_files`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from simulator.machine.session import Session
 
 @dataclass
 class Elevations:
-    """The accounts to which Ansible's become wrapper has switched, one for each of its runs. The status page lists them."""
+    """The accounts to which Ansible's become wrapper switched, one for each run. The status page lists them."""
 
     runs: list[str] = field(default_factory=list)
 
@@ -113,7 +113,7 @@ def _become(session: Session, manifest: WrapperManifest, action: Action) -> Prog
 
 
 def _async(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
-    """Start the remaining actions in a process that outlives the shell, and return immediately, as async_wrapper.ps1 does.
+    """Start the remaining actions in a process that outlives the shell, and return at once, as async_wrapper.ps1 does.
 
     The time limit of async_watchdog.ps1 is not modelled.
     """

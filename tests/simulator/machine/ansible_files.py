@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulate the scripts of Ansible's connection and shell plugins: file transfers, temporary folders, and `~` in paths."""
+"""Simulate the scripts of Ansible's connection and shell plugins. They transfer files and expand paths, for example."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from typing import Any
 
 SEPARATOR = "\0\0\0\0"
 _MARKS = ("$codeJson = foreach ($in in $", "$code.script")
-"""Code that all versions of the bootstrap wrapper contain: the loop that reads up to the NULs, and the script's call."""
+"""Code that all versions of the bootstrap wrapper contain: a loop that reads up to the NULs, and a call."""
 
 
 class ManifestError(ValueError):
