@@ -122,7 +122,10 @@ def _string(value: object, kind: str) -> object:
 
 
 def _switch(value: object, kind: str) -> object:
-    """Convert a value to a SwitchParameter. Null becomes true (ParameterBinderBase.cs, HandleNullParameterForSpecialTypes)."""
+    """Convert a value to a SwitchParameter, which null makes true.
+
+    Source: PowerShell's ParameterBinderBase.cs (HandleNullParameterForSpecialTypes).
+    """
     return True if value is None else _boolean(value, kind)
 
 

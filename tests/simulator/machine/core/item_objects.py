@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Items as objects: FileInfo, DirectoryInfo, RegistryKey, environment entries and certificates."""
+"""Create the objects that PowerShell returns for files, folders, registry keys, environment variables and certificates."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ ATTRIBUTES = "System.IO.FileAttributes"
 
 @dataclass
 class Links:
-    """The kind of each link by its path in lower case: `Junction`, `SymbolicLink` or `HardLink`.
+    """The kinds of a machine's file system links, by lower-case path: `Junction`, `SymbolicLink` or `HardLink`.
 
-    A link on the disk that is not listed here counts as a `SymbolicLink`.
+    A symbolic link on the host's disk that is not listed here counts as a `SymbolicLink`.
     """
 
     kinds: dict[str, str] = field(default_factory=dict)
 
 
 def provider_properties(place: ProviderItem) -> dict[str, object]:
-    """Return the properties that PowerShell adds to every item."""
+    """Return the properties, such as PSPath, that PowerShell adds to every item."""
     parent = place.parent
     home = "Microsoft.PowerShell.Security\\" if place.provider == "Certificate" else CORE
     head = f"{home}{place.provider}::"
