@@ -183,7 +183,7 @@ def _new_link(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator[o
 
 
 def remove_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove items. An item with children requires -Recurse, because PowerShell cannot ask the user for confirmation."""
+    """Remove items. An item with children requires -Recurse, because PowerShell cannot ask for confirmation."""
     for place in list(paths.selected(machine, bound)):
         linked = place.provider == "FileSystem" and machine.files.real(place.path).is_symlink()
         below = not linked and paths.is_container(machine, place) and paths.children(machine, bound, place)
@@ -371,10 +371,7 @@ def _copy_file(machine: Machine, bound: Bound, place: ProviderItem, target: Prov
 
 
 def set_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set the value of an environment variable or the default value of a registry key.
-
-    An empty value removes an environment variable.
-    """
+    """Set an environment variable (or remove it if the value is empty) or the default value of a registry key."""
     value = to_text(bound.get("Value"))
     for text, _ in paths.given(bound):
         place = paths.parse(machine, bound, text)
