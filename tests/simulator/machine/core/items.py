@@ -136,7 +136,7 @@ def resolve_path(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def convert_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Convert-Path, which returns the provider paths of existing items, such as HKEY_LOCAL_MACHINE for HKLM:."""
+    """Simulate Convert-Path, which returns provider paths of existing items, such as HKEY_LOCAL_MACHINE for HKLM:."""
     for place in paths.selected(machine, bound):
         yield paths.full(place)
 

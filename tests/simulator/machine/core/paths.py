@@ -71,7 +71,7 @@ class ProviderItem:
 
 
 def full(place: ProviderItem) -> str:
-    """Return an item's provider path, which for a registry key begins with the root's long name (HKEY_LOCAL_MACHINE)."""
+    """Return an item's provider path. For a registry key, it begins with a long name such as HKEY_LOCAL_MACHINE."""
     return registry.full_name(place.path) if place.provider == "Registry" and place.path else place.path
 
 
