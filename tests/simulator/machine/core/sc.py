@@ -98,10 +98,7 @@ def _definition(given: Mapping[str, list[str]]) -> dict[str, object]:
 
 
 def _account_code(entries: Mapping[str, object], given: Mapping[str, list[str]]) -> int:
-    """Return error 1057 if a service's account needs a password but none is given, otherwise 0.
-
-    Managed service accounts (NAME$) and built-in accounts need no password.
-    """
+    """Return error 1057 if a service's account lacks a required password, else 0. Managed accounts require none."""
     account = str(entries.get("ObjectName") or "LocalSystem").casefold()
     without = account in service_rules.BUILT_IN or account.startswith("nt service\\") or account.endswith("$")
     return 0 if without or "password=" in given else service_rules.INVALID_SERVICE_ACCOUNT
@@ -315,7 +312,7 @@ def qfailureflag(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def description(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc description NAME [TEXT]. Without TEXT, it removes the description."""
+    """Simulate `sc description NAME [TEXT]`, which removes the description if there is no TEXT."""
     given = words[1] if len(words) > 1 else ""
     return _change(machine, words[0], "ChangeServiceConfig2", {"Description": given or None})
 
@@ -366,7 +363,7 @@ COMMANDS: Mapping[str, Command] = {
 
 
 def sc(machine: Machine, run: Invocation) -> ProgramResult:
-    r"""Simulate sc.exe [\\SERVER] COMMAND [NAME] ..."""
+    r"""Simulate `sc.exe [\\SERVER] COMMAND [NAME] ...`."""
     words = list(run.argv)
     if words and words[0].startswith("\\\\"):
         server = words.pop(0)[2:].casefold()
