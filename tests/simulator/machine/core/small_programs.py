@@ -54,8 +54,8 @@ def systeminfo(machine: Machine, run: Invocation) -> ProgramResult:
 def fc(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate fc.exe /b, which compares two files.
 
-    https://learn.microsoft.com/windows-server/administration/windows-commands/fc; the exit code is 0 if the files are
-    equal, 1 if they differ, and 2 if a file does not exist.
+    The exit code is 0 if the files are equal, 1 if they differ, and 2 if a file does not exist. See
+    https://learn.microsoft.com/windows-server/administration/windows-commands/fc.
     """
     switches = [word.casefold() for word in run.argv if word.startswith("/")]
     names = [word for word in run.argv if not word.startswith("/")]
@@ -74,7 +74,7 @@ def fc(machine: Machine, run: Invocation) -> ProgramResult:
 def findstr(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate findstr.exe for standard input or one file, with /B, /I, /V, /L, /C: and plain words.
 
-    https://learn.microsoft.com/windows-server/administration/windows-commands/findstr
+    See https://learn.microsoft.com/windows-server/administration/windows-commands/findstr.
     """
     switches = [word.casefold() for word in run.argv if word.startswith("/") and word[1:2].casefold() != "c"]
     texts = [word[3:].strip('"') for word in run.argv if word.casefold().startswith("/c:")]
