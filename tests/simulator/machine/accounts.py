@@ -72,7 +72,7 @@ class LocalAccounts:
 
 @cache
 def _fresh() -> dict[str, dict[str, Any]]:
-    """Return the `groups` and `users` of a fresh server, as two dictionaries by the last part of each SID."""
+    """Return the `groups` and `users` of a fresh server, each as a dictionary keyed by the last part of the SID."""
     found: dict[str, dict[str, Any]] = json.loads((FOLDER / "local-accounts.json").read_text(encoding="utf-8"))
     return found
 

@@ -18,7 +18,7 @@ from typing import Any
 
 SEPARATOR = "\0\0\0\0"
 _MARKS = ("$codeJson = foreach ($in in $", "$code.script")
-"""Code that all versions of the bootstrap wrapper contain: a loop that reads up to the NULs, and a call."""
+"""Two pieces of code that every version of the bootstrap wrapper contains, by which it is recognized."""
 
 
 class ManifestError(ValueError):
@@ -40,8 +40,8 @@ class WrapperManifest:
     Args:
         scripts: the text of each script, by the script's name.
         actions: the actions in order. Each action wraps the actions after it.
-        input: the lines that the first action reads. min_os, min_powershell: the oldest versions that the module
-            supports, or an empty string for any version.
+        input: the lines that the first action reads.
+        min_os, min_powershell: the oldest versions that the module supports, or an empty string for any version.
     """
 
     scripts: Mapping[str, str]

@@ -49,7 +49,7 @@ class MachineHost:
         return self.machine.name
 
     def attach(self, ports: NodePorts) -> None:
-        """Store the host's network ports on which the node is reached."""
+        """Store the object through which the machine controls the node's network and shells."""
         self.machine.network.attach(ports)
 
     def accounts(self) -> Mapping[str, LogonAccount]:

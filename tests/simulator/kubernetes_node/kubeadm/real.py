@@ -264,7 +264,7 @@ def _kubelet_configuration(text: str) -> str:
 
 
 def _annotate(machine: Machine, requested: JoinConfiguration) -> None:
-    """Correct the Node's annotation with the container runtime's endpoint if this version of kubeadm sets it."""
+    """Correct the container runtime's endpoint in the Node's annotation, which only some versions of kubeadm set."""
     try:
         client = Client(machine, read_kubeconfig(machine, kubeadm_join.KUBELET_CONF))
     except KubeconfigError:

@@ -100,7 +100,8 @@ def _key(machine: Machine, settings: KubeletSettings) -> ec.EllipticCurvePrivate
     """Return the key that an earlier start of the kubelet stored, or create and store a new one.
 
     Raises:
-        BootstrapError: the stored key cannot be loaded."""
+        BootstrapError: the stored key cannot be loaded.
+    """
     path = f"{settings.cert_dir}\\{_KEY}"
     if machine.files.is_file(path):
         try:
@@ -118,7 +119,8 @@ def _key(machine: Machine, settings: KubeletSettings) -> ec.EllipticCurvePrivate
 def _request_name(key: ec.EllipticCurvePrivateKey, node: str) -> str:
     """Return the name of a certificate signing request: a digest of the key and the node's name.
 
-    A real kubelet computes a different digest."""
+    A real kubelet computes a different digest.
+    """
     public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     digest = hashlib.new("sha512_256", public + node.encode()).digest()
     return "node-csr-" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
@@ -196,7 +198,8 @@ def keep(machine: Machine, settings: KubeletSettings, certificate: str, key: ec.
 def _create(client: Client, document: dict[str, Any]) -> str:
     """Create a certificate signing request, and return its name.
 
-    If a request with this name exists, it is reused, because it has the same key."""
+    If a request with this name exists, it is reused, because it has the same key.
+    """
     name = str(document["metadata"]["name"])
     try:
         client.create(_CSRS, document)

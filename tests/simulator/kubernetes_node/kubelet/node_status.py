@@ -120,7 +120,7 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: CriR
     """Return the status of a Node object.
 
     Args:
-        known: the previous status. A condition that has not changed keeps its transition time from it.
+        known: the previous status, from which unchanged conditions keep their transition times.
     """
     moment = stamp(machine)
     reasons = problems(runtime)
@@ -173,9 +173,10 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: CriR
 
 
 def _addresses(machine: Machine, name: str, settings: KubeletSettings, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of the node's status with its addresses, or an empty dictionary if they must not be set.
+    """Return the node's addresses as a part of its status, or an empty dictionary if the kubelet must not set them.
 
-    With an external cloud provider, a kubelet sets the addresses at most once (setters.go)."""
+    With an external cloud provider, a kubelet sets the addresses at most once (setters.go).
+    """
     if settings.has_cloud_provider and (known.get("conditions") or not settings.reports_addresses):
         return {}
     internal = {"type": "InternalIP", "address": settings.node_ip or machine.address}

@@ -80,7 +80,8 @@ def _data(client: Client, kind: str, about: Mapping[str, Any], namespace: str) -
 def expand(text: str, variables: Mapping[str, str]) -> str:
     """Replace `$(NAME)` with the variable's value, as Kubernetes does.
 
-    `$$` becomes a dollar sign. References to unknown variables are kept."""
+    `$$` becomes a dollar sign. References to unknown variables are kept.
+    """
 
     def one(match: re.Match[str]) -> str:
         if match[0].startswith("$$"):
@@ -93,7 +94,8 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 def service_variables(services: list[Mapping[str, Any]]) -> dict[str, str]:
     """Return the environment variables with the API server's address that every container gets.
 
-    The dictionary is empty if the service `kubernetes` does not exist."""
+    The dictionary is empty if the service `kubernetes` does not exist.
+    """
     for service in services:
         metadata, spec = service["metadata"], service["spec"]
         if metadata["name"] == "kubernetes" and metadata["namespace"] == "default":

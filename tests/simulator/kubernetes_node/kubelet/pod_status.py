@@ -30,7 +30,7 @@ def build(pod: Mapping[str, Any], known: Mapping[str, Known], address: str, host
     Args:
         known: the states of the containers by name. A container without an entry has not started.
         address: the address of the pod, or an empty string while the pod has no sandbox.
-        event: why the pod makes no progress, or an empty string if it does. This becomes the status message.
+        event: the reason why the pod makes no progress, which becomes the status message, or an empty string.
     """
     spec, metadata = pod["spec"], pod["metadata"]
     initial = [_container(item, known.get(item["name"]), True) for item in spec.get("initContainers") or []]

@@ -290,7 +290,7 @@ _SIGNALS = (
 
 
 def _check_resources(document: Mapping[str, Any]) -> None:
-    """Raise KubeletError if an eviction threshold or a reserved resource is so invalid that the kubelet ends.
+    """Raise KubeletError if an eviction threshold or a reserved resource is invalid, which makes the kubelet end.
 
     Sources: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig) and cmd/kubelet/app/server.go (parseResourceList).
     """
@@ -310,7 +310,7 @@ def _check_resources(document: Mapping[str, Any]) -> None:
 
 
 def check_credential_providers(machine: Machine, settings: KubeletSettings) -> None:
-    """Raise KubeletError if a credential provider is missing, or if their configuration is invalid or missing.
+    """Raise KubeletError if a credential provider is missing, or if the providers' configuration is wrong or missing.
 
     The kubelet checks them only if both flags for credential providers are set. Source:
     pkg/credentialprovider/plugin/plugin.go (RegisterCredentialProviderPlugins). exec.LookPath appends `.exe`.

@@ -39,7 +39,7 @@ def _pairs(value: object) -> dict[str, str]:
 
 
 class _Application:
-    """The application that nssm runs for one service, with the settings from the registry when the service started."""
+    """The application that nssm runs for a service, with the settings that the registry had at the service's start."""
 
     def __init__(self, machine: Machine, service: Service) -> None:
         key, data = parameters(service.name), machine.registry.data

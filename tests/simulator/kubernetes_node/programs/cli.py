@@ -46,7 +46,7 @@ def read(program: str, argv: Sequence[str], version: str, hidden: Mapping[str, b
 
     Args:
         argv: the arguments.
-        hidden: the flags that --help does not show. Maps a flag's name to whether the flag takes a value.
+        hidden: the flags that --help does not show, by name. The value is true if the flag takes a value.
 
     Raises:
         UsageError: the program rejects the command line.

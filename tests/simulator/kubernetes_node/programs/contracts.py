@@ -85,7 +85,7 @@ def commands(version: str) -> set[str]:
 
 
 def feature_gates(version: str) -> dict[str, tuple[bool, bool]]:
-    """Return (default, whether the gate is locked to its default) by the name of each feature gate of a version."""
+    """Return (default, whether the gate is locked to it) for each feature gate of a version, by the gate's name."""
     minor = nearest("kubernetes", version)
     found: dict[str, tuple[bool, bool]] = {}
     for name, stages in load("kubernetes")["feature_gates"].items():
@@ -96,7 +96,7 @@ def feature_gates(version: str) -> dict[str, tuple[bool, bool]]:
 
 
 def kinds(version: str) -> dict[str, str]:
-    """Return the configuration kinds that a version accepts. Maps each `apiVersion Kind` to `yes` or `experimental`."""
+    """Return `yes` or `experimental` for each configuration kind (`apiVersion Kind`) that a version accepts."""
     minor = nearest("kubernetes", version)
     found: dict[str, str] = {}
     for name, about in load("kubernetes")["configuration"].items():

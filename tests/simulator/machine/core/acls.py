@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulate Get-Acl and Set-Acl for files and folders. Get-Acl returns the owner and the access list as SDDL, too.
+"""Simulate Get-Acl and Set-Acl for files and folders. Get-Acl also returns the owner and the access list as SDDL.
 
 See https://learn.microsoft.com/windows/win32/secauthz/security-descriptor-string-format.
 """
