@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Run a cmdlet: find it, bind its parameters by the contract files, and call the function that simulates it."""
+"""Run a cmdlet: find it, bind the arguments to its parameters, and call the function that simulates it."""
 
 from __future__ import annotations
 

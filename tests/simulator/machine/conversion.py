@@ -122,7 +122,7 @@ def _string(value: object, kind: str) -> object:
 
 
 def _switch(value: object, kind: str) -> object:
-    """Convert a value to a SwitchParameter, which null makes true.
+    """Convert a value to a SwitchParameter. Null becomes true.
 
     Source: PowerShell's ParameterBinderBase.cs (HandleNullParameterForSpecialTypes).
     """

@@ -144,7 +144,7 @@ def control_plane_problem(cluster: Mapping[str, Any], version: str) -> str:
 
 
 def fatal(errors: list[str]) -> str:
-    """Return the message for a failed preflight."""
+    """Return kubeadm's message that preflight checks have failed, which lists the errors."""
     listed = "\n".join(errors)
     return (
         f"[preflight] Some fatal errors occurred:\n{listed}\n[preflight] If you know what you are doing, you can "
