@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Owners and access control lists (ACLs) of Windows: SDDL, inheritance, and which accounts have a right.
+"""Windows owners and access control lists (ACLs): parse SDDL, inherit entries, and find the accounts that have a right.
 
 Sources: MS-DTYP 2.5.1 (SDDL) and
 https://learn.microsoft.com/windows/win32/secauthz/ace-inheritance-rules
@@ -19,7 +19,7 @@ from simulator.machine.rights import defaults
 CREATOR_OWNER = "CO"
 
 MADE_BY_ADMINISTRATORS = "BA"
-"""The owner of items that administrators or SYSTEM create."""
+"""The SDDL name of the owner of files and folders that administrators or SYSTEM create."""
 TRUSTED = frozenset({"SY", "BA", defaults.TRUSTED_INSTALLER})
 
 _MASKS = {
@@ -38,18 +38,18 @@ _TRUSTEES = frozenset(
     )
 )
 READ = 0x1
-"""FILE_READ_DATA for a file, FILE_LIST_DIRECTORY for a folder."""
+"""The right to read: FILE_READ_DATA for a file, or FILE_LIST_DIRECTORY for a folder."""
 TAKE = 0x10000 | 0x40000 | 0x80000
-"""DELETE (which renaming also requires), WRITE_DAC and WRITE_OWNER."""
+"""The rights to take control of an item: DELETE (which renaming also requires), WRITE_DAC and WRITE_OWNER."""
 WRITE = 0x2 | 0x4 | 0x40 | TAKE
-"""FILE_WRITE_DATA or FILE_ADD_FILE, FILE_APPEND_DATA or FILE_ADD_SUBDIRECTORY, FILE_DELETE_CHILD, and TAKE."""
+"""The rights to write a file or to add items to a folder (FILE_WRITE_DATA to FILE_DELETE_CHILD), and TAKE."""
 REPLACE_CHILD = 0x40 | TAKE
 """The rights on a folder that allow replacing the items in it."""
 
 
 @dataclass(frozen=True)
 class Ace:
-    """One access control entry, as in SDDL."""
+    """One access control entry (ACE), with its parts as written in SDDL."""
 
     kind: str
     flags: frozenset[str]
@@ -58,7 +58,7 @@ class Ace:
 
     @property
     def mask(self) -> int:
-        """The access rights as a bit mask."""
+        """The access rights of the entry as a bit mask."""
         if re.fullmatch(r"0[xX][0-9a-fA-F]+|[0-9]+", self.rights):
             return int(self.rights, 0)
         mask = 0
@@ -68,7 +68,7 @@ class Ace:
 
     @property
     def generic(self) -> bool:
-        """Whether the rights are generic, and therefore map to different rights for each kind of object."""
+        """Whether the entry has generic rights, which Windows maps to different rights for each kind of object."""
         return any(self.rights[start : start + 2] in _GENERIC for start in range(0, len(self.rights), 2))
 
     def __str__(self) -> str:
@@ -78,13 +78,13 @@ class Ace:
 
 @dataclass(frozen=True)
 class SecurityDescriptor:
-    """A security descriptor: owner, group, and the access list, which may be protected from inheritance."""
+    """A security descriptor: owner, group and access list. `protected` means that the list inherits no entries."""
 
     owner: str | None = None
     group: str | None = None
     protected: bool = False
     entries: tuple[Ace, ...] | None = None
-    """The entries of the access list; None if the descriptor contains no access list."""
+    """The entries of the access list, or None if the descriptor contains no access list."""
 
     def __str__(self) -> str:
         head = (f"O:{self.owner}" if self.owner else "") + (f"G:{self.group}" if self.group else "")
@@ -92,7 +92,7 @@ class SecurityDescriptor:
 
 
 def parse(sddl: str) -> SecurityDescriptor:
-    """Parse SDDL.
+    """Parse a security descriptor in SDDL (Security Descriptor Definition Language).
 
     Raises:
         ValueError: the SDDL is invalid.
@@ -131,10 +131,10 @@ def _is_trustee(text: str) -> bool:
 
 
 def inherited(parent: Iterable[Ace], *, folder: bool, owner: str) -> tuple[Ace, ...]:
-    """Return the entries that a new item inherits from its folder.
+    """Return the access control entries that a new file or folder inherits from its parent folder.
 
     Args:
-        parent: all entries of the folder.
+        parent: all entries of the parent folder.
         folder: whether the new item is a folder.
         owner: the owner of the new item, who replaces CREATOR OWNER.
     """
@@ -156,11 +156,10 @@ def inherited(parent: Iterable[Ace], *, folder: bool, owner: str) -> tuple[Ace, 
 
 
 def holders(descriptor: SecurityDescriptor, mask: int) -> set[str]:
-    """Return the accounts that have any of the rights in a mask, except SYSTEM, Administrators and TrustedInstaller.
+    """Return the accounts, except SYSTEM, Administrators and TrustedInstaller, that have at least one right in a mask.
 
     Entries that deny rights are ignored. An owner can always change the access list (WRITE_DAC), and therefore counts
-    as having all rights:
-    https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object
+    as having all rights. See https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object.
     """
     found = {
         ace.trustee for ace in descriptor.entries or () if ace.kind == "A" and "IO" not in ace.flags and ace.mask & mask
@@ -169,7 +168,7 @@ def holders(descriptor: SecurityDescriptor, mask: int) -> set[str]:
 
 
 class AccessLists:
-    """The owners and access control lists of a machine's items. Paths are absolute and in lower case.
+    """The owners and access control lists of a machine's files and folders. Paths are absolute and in lower case.
 
     Args:
         is_folder: a function that returns whether a path is a folder.
@@ -187,9 +186,9 @@ class AccessLists:
         self._of_children: dict[tuple[int, bool, str], tuple[SecurityDescriptor, tuple[Ace, ...]]] = {}
 
     def descriptor(self, path: str) -> SecurityDescriptor:
-        """Return a path's security descriptor with inherited entries.
+        """Return a path's security descriptor, including the inherited entries.
 
-        While nothing changes, all calls for a path return the same object.
+        Calls for a path return the same object until an access list changes.
         """
         found = self._worked_out.get(path)
         if found is None:
@@ -209,7 +208,7 @@ class AccessLists:
         return SecurityDescriptor(owner, own.group or "SY", own.protected, entries)
 
     def _base(self, path: str) -> SecurityDescriptor | None:
-        """Return a path's own descriptor, else the default of a drive or Windows folder, or None for other paths."""
+        """Return the descriptor that was set for a path, or a default for drives and Windows folders, or else None."""
         own = self._own.get(path)
         return _windows_own(path) if own is None else own
 
@@ -228,9 +227,8 @@ class AccessLists:
     def set(self, path: str, sddl: str) -> None:
         """Set those parts of a path's security descriptor that the SDDL contains.
 
-        Items below the path inherit the change immediately unless their lists are protected, as with
-        SetNamedSecurityInfo:
-        https://learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces
+        As with SetNamedSecurityInfo, items below the path inherit the change immediately unless their lists are
+        protected. See https://learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces.
 
         Raises:
             ValueError: the SDDL is invalid.
@@ -247,11 +245,11 @@ class AccessLists:
         self._put(path, SecurityDescriptor(owner, group, given.protected, entries))
 
     def own(self, path: str, owner: str) -> None:
-        """Record the owner of a new item."""
+        """Record the owner of a new file or folder."""
         self._put(path, SecurityDescriptor(owner))
 
     def is_system_file(self, path: str) -> None:
-        """Record that a file belongs to Windows, so that only TrustedInstaller is allowed to change it."""
+        """Record that a file is part of Windows, so only TrustedInstaller may change it."""
         self._put(path, _SYSTEM_FILE)
 
     def _put(self, path: str, own: SecurityDescriptor) -> None:
@@ -259,7 +257,7 @@ class AccessLists:
         self._changed(path)
 
     def _changed(self, path: str) -> None:
-        """Drop the cached result for a path, or all cached results if the path is a folder."""
+        """Drop the cached descriptor of a path, or all cached descriptors if the path is a folder."""
         self._changes += 1
         known = self._worked_out.pop(path, None)
         # The cache contains items that inherited from this folder.
@@ -278,7 +276,7 @@ class AccessLists:
     def moved(self, path: str, destination: str, before: SecurityDescriptor) -> None:
         """Record a move within a volume. The item keeps its access list, including the entries that it had inherited.
 
-        https://learn.microsoft.com/troubleshoot/windows-client/windows-security/permissions-on-copying-moving-files
+        See https://learn.microsoft.com/troubleshoot/windows-client/windows-security/permissions-on-copying-moving-files
         """
         self.deleted(destination)
         for key in _below(self._own, path):
@@ -291,20 +289,20 @@ class AccessLists:
             self._changed(destination)
 
     def copy_from(self, other: AccessLists) -> None:
-        """Copy the state of another `AccessLists` object."""
+        """Replace the owners and lists with copies of those of another `AccessLists` object."""
         self._own, self._kept = dict(other._own), dict(other._kept)
         self._worked_out, self._of_children = {}, {}
 
 
 @functools.cache
 def _windows_own(path: str) -> SecurityDescriptor | None:
-    """Return the descriptor of one of Windows' own folders or of a drive, or None for other paths."""
+    """Return the default descriptor of a drive or of a Windows folder, or None for other paths."""
     sddl = defaults.FOLDERS.get(path, defaults.DRIVE if len(path) == 3 else None)
     return parse(sddl) if sddl else None
 
 
 def _below(known: Mapping[str, object], path: str) -> list[str]:
-    """Return the keys of a path and of everything below it."""
+    """Return those keys of a dictionary that are a path or a path below it."""
     start = path.rstrip("\\") + "\\"
     return [name for name in known if name == path or name.startswith(start)]
 

@@ -2,9 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Local users and groups, their security identifiers (SIDs), and Windows' well-known names.
 
-Source of the identifiers:
-https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers. The accounts of a
-fresh server are listed in ../contracts/local-accounts.json.
+The SIDs are those in https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers.
+The accounts of a fresh server are listed in ../contracts/local-accounts.json.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ class Account:
     """A local user or group.
 
     Args:
-        key: the SID, with `@` in place of the machine's part.
+        key: the SID, with `@` in place of the part that identifies the machine.
         members: the keys of a group's members.
-        password: a password that was set after the first boot; empty while the account has its initial password.
+        password: the password, or an empty string while the account has the password of the first boot.
     """
 
     name: str
@@ -65,7 +64,7 @@ class Account:
 
 @dataclass
 class LocalAccounts:
-    """The local accounts by lower-case name. The function `accounts` creates them when it is first called."""
+    """The local users and groups of a machine, by lower-case name. The function `accounts` creates them."""
 
     accounts: dict[str, Account] = field(default_factory=dict)
     next_id: int = _FIRST
@@ -73,13 +72,13 @@ class LocalAccounts:
 
 @cache
 def _fresh() -> dict[str, dict[str, Any]]:
-    """Return the accounts of a fresh server in `groups` and `users`, each keyed by the last part of its SID."""
+    """Return the `groups` and `users` of a fresh server, each as a dictionary keyed by the last part of the SID."""
     found: dict[str, dict[str, Any]] = json.loads((FOLDER / "local-accounts.json").read_text(encoding="utf-8"))
     return found
 
 
 def accounts(machine: Machine) -> LocalAccounts:
-    """Return the machine's accounts. The first call creates those of a fresh server and the user in the settings."""
+    """Return the machine's local accounts. The first call creates those of a fresh server and the administrator."""
     found = machine.part(LocalAccounts)
     if not found.accounts:
         fresh = _fresh()
@@ -105,7 +104,7 @@ def _new(known: LocalAccounts, name: str, kind: Literal["User", "Group"], descri
 
 
 def find(machine: Machine, name: str, kind: str = "") -> Account | None:
-    """Return the local account with this name (and this kind, if one is given), or None if no such account exists."""
+    """Return the local account with this name and, if given, this kind. Return None if no such account exists."""
     found = accounts(machine).accounts.get(name.casefold())
     return found if found and (not kind or found.kind == kind) else None
 
@@ -117,14 +116,14 @@ def all_of(machine: Machine, kind: str) -> list[Account]:
 
 
 def add(machine: Machine, name: str, kind: Literal["User", "Group"], description: str = "") -> Account:
-    """Create an account."""
+    """Create a local account."""
     return _new(accounts(machine), name, kind, description)
 
 
 def provide_own(machine: Machine) -> None:
-    """Create the administrator of a new machine, or enable it and reset its password.
+    """Create the administrator of a new machine, or enable an existing account and reset its password.
 
-    A cloud platform or an answer file does this at the first boot.
+    On real machines, the cloud platform or an answer file does this at the first boot.
     """
     known = machine.part(LocalAccounts)
     if not known.accounts:
@@ -137,12 +136,12 @@ def provide_own(machine: Machine) -> None:
 
 
 def remove(machine: Machine, account: Account) -> None:
-    """Delete an account. As on Windows, groups keep its SID."""
+    """Delete a local account. As on Windows, its SID remains in the groups of which it was a member."""
     accounts(machine).accounts.pop(account.name.casefold(), None)
 
 
 def sid(machine: Machine, account: Account) -> str:
-    """Return an account's SID."""
+    """Return the SID of a local user or group."""
     return _whole(machine, account.key)
 
 
@@ -162,16 +161,16 @@ def leave(machine: Machine, group: Account, member: str) -> None:
 
 
 def groups_of(machine: Machine, sids: Collection[str]) -> set[str]:
-    """Return the SIDs of the local groups that have any of the given SIDs as a member."""
+    """Return the SIDs of the local groups that have at least one of the given SIDs as a member."""
     requested = {_short(machine, each) for each in sids}
     groups = (account for account in list(accounts(machine).accounts.values()) if account.kind == "Group")
     return {sid(machine, group) for group in groups if not requested.isdisjoint(group.members)}
 
 
 def resolve(machine: Machine, name: str) -> str | None:
-    r"""Return the SID for an account name (`NAME`, `.\NAME`, `AUTHORITY\NAME`), or None if the account does not exist.
+    r"""Return the SID of an account name (`NAME`, `.\NAME`, `AUTHORITY\NAME`), or None if the account does not exist.
 
-    If the name is a SID, the result is this SID in upper case, whether an account has it or not.
+    If the name is itself a SID, return it in upper case, even if no account has it.
     """
     if re.fullmatch(r"S-1(-\d+){2,16}", name, re.IGNORECASE):
         return name.upper()
@@ -191,7 +190,7 @@ def resolve(machine: Machine, name: str) -> str | None:
 
 
 def name_of(machine: Machine, requested: str) -> str | None:
-    """Return the name for a SID, with its authority, or None if no account has this SID."""
+    r"""Return the name of the account with a SID, as `AUTHORITY\NAME`, or None if no account has this SID."""
     if requested in WELL_KNOWN:
         return WELL_KNOWN[requested]
     for account in accounts(machine).accounts.values():
@@ -202,7 +201,7 @@ def name_of(machine: Machine, requested: str) -> str | None:
 
 
 def _service(machine: Machine, name: str) -> str | None:
-    """Return the SID of a service's account, or None if the service does not exist."""
+    r"""Return the SID of the virtual account `NT SERVICE\NAME`, or None if the service does not exist."""
     if not machine.services.exists(name):
         return None
     return service_sid(name)

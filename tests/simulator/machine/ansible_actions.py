@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running the actions in Ansible's manifest: modules, async, become, and the scripts in `ansible_files`."""
+"""Run the actions that Ansible's wrapper requests: modules, async, become, and the scripts in `ansible_files`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from simulator.machine.session import Session
 
 @dataclass
 class Elevations:
-    """The accounts to which the become wrapper has switched, one entry for each run. The status page lists them."""
+    """The accounts to which Ansible's become wrapper switched, one for each run. The status page lists them."""
 
     runs: list[str] = field(default_factory=list)
 
@@ -46,7 +46,7 @@ _CONSTRAINED = (
 
 
 def failure(message: str, **more: object) -> ProgramResult:
-    """Return the result of a failed module."""
+    """Return the output of a failed module, with its message."""
     return ProgramResult(1, json.dumps({"changed": False, "failed": True, "msg": message, **more}) + "\r\n")
 
 
@@ -113,7 +113,7 @@ def _become(session: Session, manifest: WrapperManifest, action: Action) -> Prog
 
 
 def _async(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
-    """Start the remaining actions in a process that outlives this shell, and return immediately (async_wrapper.ps1).
+    """Start the remaining actions in a process that outlives the shell, and return at once, as async_wrapper.ps1 does.
 
     The time limit of async_watchdog.ps1 is not modelled.
     """
@@ -153,7 +153,7 @@ def _async(session: Session, manifest: WrapperManifest, action: Action) -> Progr
 
 
 def _watch(session: Session, manifest: WrapperManifest, started: dict[str, Any]) -> dict[str, Any]:
-    """Run a job, and return the contents of the result file that async_watchdog.ps1 writes."""
+    """Run an asynchronous job, and return what async_watchdog.ps1 writes to the result file."""
     finished = started | {"finished": True}
     try:
         output = _run(session, manifest).stdout

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The small scripts of Ansible's connection and shell plugins: file transfers, temporary folders, and `~` in paths."""
+"""Simulate the scripts of Ansible's connection and shell plugins. They transfer files and expand paths, for example."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from simulator.machine.session import Session
 
 
 def put(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
-    """Write a file from base64 lines, and return its SHA-1 as JSON. Raise ManifestError for invalid base64."""
+    """Write a file from the base64 lines in the input, and return its SHA-1 hash as JSON.
+
+    Raises:
+        ManifestError: the input is not valid base64.
+    """
     path = session.absolute(session.expand(str(action.parameters["Path"])))
     try:
         data = b"".join(base64.b64decode(line, validate=True) for line in manifest.input)
@@ -72,7 +76,7 @@ def make_temporary(session: Session, manifest: WrapperManifest, action: Action) 
 
 
 def expand_user(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
-    """Return a path with `~` replaced by the user's profile."""
+    """Return a path with a leading `~` replaced by the folder of the user's profile."""
     path, profile = str(action.parameters["Path"]), session.variable("USERPROFILE")
     if path == "~":
         path = profile

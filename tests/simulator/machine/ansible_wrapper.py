@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ansible's bootstrap wrapper (ansible-core 2.19 and later, lib/ansible/executor/powershell): parsing its input.
+"""Parse the input of Ansible's bootstrap wrapper (ansible-core 2.19 and later, lib/ansible/executor/powershell).
 
 The input of `bootstrap_wrapper.ps1` is a JSON document `{name, script, params}`, a line of four NULs, and the input of
 `exec_wrapper.ps1`: a manifest of scripts (base64) and actions, another line of four NULs, and the input of the first
-action. The simulator does not run these scripts. It recognizes the bootstrap wrapper by parts of its text and the
-others by their names, and simulates their effects.
+action. The simulator does not run these scripts but simulates their effects. It recognizes the bootstrap wrapper by
+parts of its text, and the other scripts by their names.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 
 SEPARATOR = "\0\0\0\0"
 _MARKS = ("$codeJson = foreach ($in in $", "$code.script")
-"""Texts that the wrapper contains in all versions: the loop that reads up to the NULs, and the call of the script."""
+"""Two pieces of code that every version of the bootstrap wrapper contains, by which it is recognized."""
 
 
 class ManifestError(ValueError):
-    """Input that does not match what Ansible's wrapper sends. The text is the reason."""
+    """The input of the bootstrap wrapper is not what Ansible sends. The text is the reason."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Action:
 
 @dataclass(frozen=True)
 class WrapperManifest:
-    """The request to a wrapper.
+    """The parsed input of Ansible's bootstrap wrapper.
 
     Args:
-        scripts: the texts of the scripts by name.
+        scripts: the text of each script, by the script's name.
         actions: the actions in order. Each action wraps the actions after it.
-        input: the lines for the first action.
-        min_os, min_powershell: the versions that the module requires; empty for any version.
+        input: the lines that the first action reads.
+        min_os, min_powershell: the oldest versions that the module supports, or an empty string for any version.
     """
 
     scripts: Mapping[str, str]
@@ -57,7 +57,7 @@ def is_bootstrap(script: str) -> bool:
 
 
 def read(lines: list[str]) -> WrapperManifest:
-    """Parse the wrapper's input lines.
+    """Parse the input lines of the bootstrap wrapper.
 
     Raises:
         ManifestError: the input is not what Ansible sends.

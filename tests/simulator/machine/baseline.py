@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The contents of a fresh Windows Server: folders, included programs, registry and services.
+"""Create the contents of a fresh Windows Server: folders, included programs, registry and services.
 
 Registry paths come from Microsoft's documentation of each component. Only a small part of the registry is included.
 """
@@ -83,7 +83,7 @@ IN_BOX_SERVICES: dict[str, tuple[str, int, bool, list[str]]] = {
 
 
 def create_baseline(machine: Machine) -> None:
-    """Install Windows on an empty machine."""
+    """Install Windows on an empty simulated machine."""
     files(machine)
     registry(machine)
     services(machine)
@@ -91,7 +91,7 @@ def create_baseline(machine: Machine) -> None:
 
 
 def files(machine: Machine) -> None:
-    """Create Windows' folders and the included programs."""
+    """Create Windows' folders and the programs that Windows includes."""
     for folder in FOLDERS:
         machine.files.make_directory(folder)
     version = machine.windows.full
@@ -171,7 +171,7 @@ def registry(machine: Machine) -> None:
 
 
 def services(machine: Machine) -> None:
-    """Define the included services."""
+    """Create the services that Windows includes."""
     for name, (display, start, delayed, dependencies) in IN_BOX_SERVICES.items():
         entries: dict[str, object] = {"DisplayName": display, "Start": start, "Type": 0x20}
         if dependencies:
@@ -186,7 +186,7 @@ def services(machine: Machine) -> None:
 
 
 def make_users(machine: Machine) -> None:
-    """Create the administrator's profile."""
+    """Create the folders of the administrator's profile."""
     for folder in (r"AppData\Local\Temp", r"AppData\Roaming", "Desktop", "Documents"):
         machine.files.make_directory(f"C:\\Users\\{machine.settings.user}\\{folder}")
     profile = defaults.profile(machine.acting.token_of(machine.settings.user).user)
@@ -194,7 +194,7 @@ def make_users(machine: Machine) -> None:
 
 
 def at_logon(machine: Machine) -> None:
-    """Create the volatile key that LogonUI creates when the machine is ready. win_reboot waits for this key."""
+    """Create the volatile registry key that LogonUI creates when the machine is ready. win_reboot waits for it."""
     machine.registry.create_key(f"{CURRENT_VERSION}\\Winlogon\\AutoLogonChecked", volatile=True)
 
 

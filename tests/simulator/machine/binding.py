@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parameter binding by contract: names, aliases, prefixes, types, allowed values, parameter sets, mandatory parameters.
+"""Bind the arguments of a cmdlet to its parameters as PowerShell does, by names, aliases, types and parameter sets.
 
 Error ids, categories and types come from contracts/powershell-behaviour.json. For a wrong value, compiled cmdlets and
 functions have different messages.
@@ -24,15 +24,15 @@ TRANSFORMATION = "System.Management.Automation.ParameterBindingArgumentTransform
 def bind(
     contract: Contract, named: Mapping[str, object], positional: Sequence[object] = (), *, has_pipeline: bool = False
 ) -> dict[str, object]:
-    """Return the converted parameters by their full names.
+    """Return the converted values of a cmdlet's parameters, by their full names.
 
     Args:
-        named: the parameters by the names that the caller used, which may be aliases or unambiguous prefixes.
-        positional: arguments without a name.
+        named: the values by the names that the caller used, which may be aliases or unambiguous prefixes.
+        positional: the arguments without a name.
         has_pipeline: whether there is pipeline input, which can provide a mandatory parameter.
 
     Raises:
-        CmdletError: binding fails. It contains PowerShell's error.
+        CmdletError: PowerShell would reject the arguments. The exception contains PowerShell's error.
     """
     given: dict[str, object] = {}
     for name, value in named.items():
@@ -80,7 +80,7 @@ def _find(contract: Contract, name: str) -> Parameter:
 
 
 def _place(contract: Contract, given: dict[str, object], positional: Sequence[object]) -> None:
-    """Assign unnamed arguments to positional parameters of the first parameter set that fits all arguments."""
+    """Assign the unnamed arguments to the positional parameters of the first parameter set that accepts them all."""
     if not positional:
         return
     named = {name.casefold() for name in given}
@@ -174,7 +174,7 @@ def _missing(
 
 
 def _check(contract: Contract, parameter: Parameter, value: object) -> None:
-    """Check a converted value: it must be allowed, and a mandatory string must not be empty."""
+    """Raise an error if a converted value is not allowed, or if the value of a mandatory string parameter is empty."""
     if parameter.values and not parameter.enumeration:
         for item in value if isinstance(value, list) else [value]:
             if to_text(item).casefold() not in (allowed.casefold() for allowed in parameter.values):

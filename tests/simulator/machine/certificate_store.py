@@ -34,7 +34,7 @@ _KEYS = r"C:\ProgramData\Microsoft\Crypto\Keys"
 
 
 def thumbprint(certificate: x509.Certificate) -> str:
-    """Return a certificate's thumbprint, the SHA-1 digest by which Windows identifies it."""
+    """Return a certificate's thumbprint, the SHA-1 digest by which Windows identifies the certificate."""
     der = certificate.public_bytes(Encoding.DER)
     return hashlib.sha1(der, usedforsecurity=False).hexdigest().upper()
 
@@ -46,7 +46,7 @@ def add(
     key: ec.EllipticCurvePrivateKey | None = None,
     friendly_name: str = "",
 ) -> str:
-    """Add a certificate and optionally its private key to a store (`Root`, `CA` or `My`). Return its thumbprint."""
+    """Add a certificate and optionally its private key to a store (`Root`, `CA` or `My`), and return the thumbprint."""
     der = certificate.public_bytes(Encoding.DER)
     mark = thumbprint(certificate)
     name = (friendly_name + "\0").encode("utf-16-le") if friendly_name else b""
@@ -60,7 +60,7 @@ def add(
 
 
 def with_key(machine: Machine, mark: str) -> bytes:
-    """Return a certificate of the store `My` and its private key as PEM, or empty bytes if either is missing."""
+    """Return a certificate in the store `My` and its private key as PEM, or empty bytes if either is missing."""
     path = f"{_KEYS}\\{mark}"
     found = next((each for each in certificates(machine, "My") if thumbprint(each) == mark.upper()), None)
     if found is None or not machine.files.is_file(path):
@@ -103,7 +103,7 @@ def self_signed(
 
 
 def describe(certificate: x509.Certificate, store: str, friendly_name: str = "") -> PSObject:
-    """Return a certificate as PowerShell shows it."""
+    """Return a certificate as the object that PowerShell returns for it."""
     properties: dict[str, object] = {
         "Thumbprint": thumbprint(certificate),
         "Subject": certificate.subject.rfc4514_string(),
@@ -120,7 +120,7 @@ def describe(certificate: x509.Certificate, store: str, friendly_name: str = "")
 
 
 def items(machine: Machine, path: str) -> list[str]:
-    """Return the names directly below a path of the drive `Cert:`: locations, stores or thumbprints."""
+    """Return the names directly below a path on the drive `Cert:`. They are locations, stores or thumbprints."""
     location, _, store = path.partition("\\")
     if not location:
         return ["CurrentUser", "LocalMachine"]
@@ -131,13 +131,13 @@ def items(machine: Machine, path: str) -> list[str]:
 
 
 def item_exists(machine: Machine, path: str) -> bool:
-    """Return whether a path of the drive `Cert:` exists."""
+    """Return whether a path on the drive `Cert:` exists."""
     head, _, name = path.rpartition("\\")
     return not path or name.casefold() in {item.casefold() for item in items(machine, head)}
 
 
 def certificates(machine: Machine, store: str) -> list[x509.Certificate]:
-    """Return the certificates of a store."""
+    """Return the certificates in a store."""
     key = f"{_ROOT}\\{store.upper()}\\Certificates"
     found = []
     for mark in machine.registry.subkeys(key):
@@ -149,7 +149,7 @@ def certificates(machine: Machine, store: str) -> list[x509.Certificate]:
 
 
 def pem(machine: Machine, store: str) -> list[str]:
-    """Return the certificates of a store as PEM."""
+    """Return the certificates in a store as PEM."""
     return [certificate_pem(certificate).decode() for certificate in certificates(machine, store)]
 
 

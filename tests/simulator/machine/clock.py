@@ -3,8 +3,8 @@
 """A machine's clock, which may be wrong, and the validity of certificates according to that clock.
 
 The time is the host's time plus an offset, which the node's option `clock_offset` or the fault `clock` sets. Most of
-the node's programs read the time of day from this clock. Delays, time limits, and the timestamps of some logs and
-objects (such as klog's lines and containers) do not depend on it.
+the node's programs read the time of day from this clock. Delays, time limits and some timestamps, such as those of
+containers and of the kubelet's log lines, do not depend on the clock.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from datetime import UTC, datetime, timedelta
 from cryptography import x509
 
 _NO_CHECK_TIME = 0x200000
-"""X509_V_FLAG_NO_CHECK_TIME of OpenSSL, for which Python's ssl.VerifyFlags has no name."""
+"""OpenSSL's flag X509_V_FLAG_NO_CHECK_TIME, for which Python's ssl.VerifyFlags has no name."""
 
 
 @dataclass
 class WallClock:
-    """The time of day on one machine.
+    """A machine's clock, which tells the time of day.
 
     Args:
         offset: the number of seconds by which the machine's time is ahead of the host's time.
@@ -30,12 +30,12 @@ class WallClock:
     offset: float = 0.0
 
     def now(self) -> datetime:
-        """Return the time, in UTC."""
+        """Return the machine's current time in UTC."""
         return datetime.now(UTC) + timedelta(seconds=self.offset)
 
 
 def leave_time_to_us(context: ssl.SSLContext) -> None:
-    """Stop OpenSSL from checking validity with the host's clock. Callers use `is_valid` with the machine's clock."""
+    """Stop OpenSSL from checking validity periods with the host's clock. Callers check them with `is_valid` instead."""
     context.verify_flags = ssl.VerifyFlags(context.verify_flags | _NO_CHECK_TIME)
 
 
@@ -53,8 +53,8 @@ def is_valid(certificate: x509.Certificate, moment: datetime) -> bool:
 def go_text(certificate: x509.Certificate, moment: datetime) -> str:
     """Return the error of Go's crypto/tls for a server certificate that is not valid at a given time.
 
-    The part after `tls:` is the error of crypto/x509 (Certificate.isValid). It contains the current time, here in UTC.
-    Go writes this time in the machine's time zone.
+    The part after `tls:` is the error of crypto/x509 (Certificate.isValid). It contains the current time in UTC,
+    whereas Go writes the time in the machine's time zone.
     """
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     word, limit = ("before", start) if moment < start else ("after", end)

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows command lines: splitting and quoting by the rules of CommandLineToArgvW, and finding the program.
+"""Split and quote Windows command lines by the rules of CommandLineToArgvW, and find the program in a command line.
 
-Rules: https://learn.microsoft.com/windows/win32/api/shellapi/nf-shellapi-commandlinetoargvw
+See https://learn.microsoft.com/windows/win32/api/shellapi/nf-shellapi-commandlinetoargvw for the rules.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 
 def split(line: str) -> list[str]:
-    """Split a command line into arguments. The rules for arguments also apply to the program."""
+    """Split a command line into arguments. The program is split off by the same rules, as the first argument."""
     arguments: list[str] = []
     current = ""
     started = quoted = False
@@ -65,7 +65,7 @@ def join(arguments: list[str]) -> str:
 
 
 def program_and_rest(line: str, is_file: Callable[[str], bool]) -> tuple[str, str]:
-    r"""Return the program that CreateProcess finds in a command line, and the text after the program.
+    r"""Return (program that CreateProcess finds in a command line, text after the program).
 
     Without quotes, the program's path may end at any space: `C:\Program Files\x.exe -a` is tried as `C:\Program`, then
     as `C:\Program Files\x.exe`. Each of these names is also tried with `.exe` added
@@ -85,6 +85,6 @@ def program_and_rest(line: str, is_file: Callable[[str], bool]) -> tuple[str, st
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Return a string with all `%NAME%` replaced. Unknown names stay unchanged."""
+    """Return a string in which each `%NAME%` is replaced by the variable's value. Unknown names stay unchanged."""
     lower = {name.casefold(): value for name, value in variables.items()}
     return re.sub(r"%([^%]+)%", lambda match: lower.get(match[1].casefold(), match[0]), text)

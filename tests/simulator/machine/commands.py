@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running a cmdlet: finding it, binding its parameters by contract, and calling its family's handler."""
+"""Run a cmdlet: find it, bind the arguments to its parameters, and call the function that simulates it."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ _BARE_IDS = ("SimulatorDoesNotModel", "CommandNotFoundException")
 
 @dataclass
 class CmdletOutput:
-    """The output of a cmdlet: objects, warnings, and the errors that were not raised."""
+    """The output of a cmdlet: objects, warnings, and errors that did not end it."""
 
     objects: list[object] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -136,7 +136,7 @@ class CmdletOutput:
 
 
 def not_found(name: str) -> CmdletError:
-    """Return the error for a command that does not exist."""
+    """Return PowerShell's error about a command that does not exist."""
     error = CmdletError(
         "ObjectNotFound",
         "CommandNotFoundException",
@@ -153,12 +153,12 @@ def not_found(name: str) -> CmdletError:
 
 
 def exists(machine: Machine, name: str) -> bool:
-    """Return whether the machine has a cmdlet or function with this name, modelled or not."""
+    """Return whether the machine has a cmdlet or function with this name, even if the simulator does not model it."""
     return describe(machine, name) is not None
 
 
 def describe(machine: Machine, name: str) -> contract.Contract | None:
-    """Return the contract of one of the machine's cmdlets or functions, or None if the machine does not have it."""
+    """Return what a cmdlet or function on the machine accepts, or None if the machine does not have it."""
     own = machine.families.contracts.get(name.casefold())
     return own or contract.find(name, machine.windows.contract, is_core=machine.windows.is_core)
 
@@ -180,15 +180,15 @@ def run(
         name: a cmdlet, function or alias.
         parameters: the named parameters.
         positional: the arguments without a name.
-        pipeline: the pipeline input; None if there is none.
-        stop: set when the process must end.
+        pipeline: the pipeline input, or None if there is none.
+        stop: an event that is set when the process that runs the cmdlet must end.
         session: the PowerShell session, for cmdlets that need one.
-        error_action: the error action of a call without the parameter ErrorAction. With `Stop`, the first error is
-            raised. With `SilentlyContinue` or `Ignore`, errors are dropped. Otherwise they are returned. If the command
-            does not exist or is not modelled, or if parameter binding fails, the error is raised in any case.
+        error_action: the error action if the call has no parameter ErrorAction. With `Stop`, the first error is raised.
+            With `SilentlyContinue` or `Ignore`, errors are dropped. Otherwise, they are returned. If the command does
+            not exist or is not modelled, or if parameter binding fails, the error is always raised.
 
     Raises:
-        CmdletError: the call fails. It contains PowerShell's error with the full error id.
+        CmdletError: the call fails. The exception contains PowerShell's error with the full error id.
     """
     name = ALIASES.get(name.casefold(), name)
     description = describe(machine, name)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What each command accepts on a given version of Windows, according to the contract files."""
+"""Read from contract files (JSON) which parameters each PowerShell command accepts on a given version of Windows."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ ACTION_PREFERENCES = ("SilentlyContinue", "Stop", "Continue", "Inquire", "Ignore
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a command. `ParameterPlace` describes its role in a parameter set.
+    """A parameter of a PowerShell command. `ParameterPlace` describes its role in a parameter set.
 
     Args:
         type: the short name of the .NET type, with `[]` for an array.
-        values: the allowed values; empty if all values are allowed.
+        values: the allowed values, or an empty tuple if all values are allowed.
         enumeration: whether `values` are the names of an enumeration, which also accepts numbers and prefixes. If not,
             `values` come from a ValidateSet attribute.
         pipeline: whether the pipeline input can provide the parameter.
-        common: whether it is one of the common parameters, such as ErrorAction.
+        common: whether the parameter is one of PowerShell's common parameters, such as ErrorAction.
         allow_empty: whether the parameter accepts empty strings and lists even if it is mandatory.
     """
 
@@ -65,13 +65,13 @@ class ParameterPlace:
 
 @dataclass(frozen=True)
 class Contract:
-    """What a command accepts.
+    """The parameters and parameter sets that a PowerShell command accepts, read from a contract file.
 
     Args:
         command: the name with its usual capitalization.
         suffix: the second half of the command's error ids, which is the function's name or the cmdlet's .NET class.
         function: whether the command is a function or a CDXML cmdlet. Compiled cmdlets have different messages for
-            binding errors.
+            errors in parameter binding.
         parameters: the parameters by lower-case name.
         sets: for each parameter set, the places of its parameters by lower-case name.
     """
@@ -97,7 +97,7 @@ def _names() -> dict[str, str]:
 
 @cache
 def module_of(command: str) -> str:
-    """Return the module of a command from its contract, or an empty string if it has no contract."""
+    """Return the module to which a command belongs, or an empty string if no contract file describes the command."""
     name = _names().get(command.casefold(), command)
     found = _read("cmdlets.json").get(name) or _read("powershell-5.1-commands.json")["commands"].get(name) or {}
     return str(found.get("module") or "")
@@ -105,13 +105,13 @@ def module_of(command: str) -> str:
 
 @cache
 def find(command: str, windows: str, *, is_core: bool = False) -> Contract | None:
-    """Return a command's contract, or None if the command has no contract on this version of Windows.
+    """Return what a command accepts, or None if no contract file describes the command for this version of Windows.
 
     Args:
         command: the name of the command.
         windows: the version of Windows: `2019`, `2022` or `2025`.
-        is_core: whether PowerShell 7 is the caller. The contracts for PowerShell 7 are the same as for Windows
-            PowerShell, except for `allow_empty_core` in corrections.json.
+        is_core: whether PowerShell 7 is the caller. The result is the same as for Windows PowerShell, except for
+            `allow_empty_core` in corrections.json.
     """
     name = _names().get(command.casefold())
     if name is None:
@@ -181,7 +181,7 @@ def _sets(
     recorded: Mapping[str, Any] | None,
     parameters: Mapping[str, Parameter],
 ) -> tuple[Mapping[str, ParameterPlace], ...]:
-    """Return the parameter sets. Parameters that were added in later versions belong to all sets."""
+    """Return a command's parameter sets. Parameters that were added after Windows PowerShell 5.1 belong to all sets."""
     if recorded:
         known = {parameter.casefold() for entry in recorded["parameter_sets"] for parameter in entry}
         later = {parameter: ParameterPlace() for parameter in parameters if parameter not in known}
@@ -218,7 +218,7 @@ def _sets(
 
 @cache
 def common_parameters() -> dict[str, Parameter]:
-    """Return the parameters that every advanced command has."""
+    """Return PowerShell's common parameters, such as ErrorAction, by lower-case name."""
     return {
         name.casefold(): Parameter(
             name,

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""PowerShell's lenient conversion of values to .NET types, as recorded in contracts/powershell-behaviour.json."""
+"""Convert values to .NET types as leniently as PowerShell does (recorded in contracts/powershell-behaviour.json)."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _FULL_NAMES = {
 
 
 class ConversionError(Exception):
-    """A value that PowerShell cannot convert. The text is the reason, without the sentence that names the parameter."""
+    """PowerShell cannot convert a value. The text is the reason, without the sentence that names the parameter."""
 
 
 def full_type(short: str) -> str:
-    """Return the full name of a type as error messages spell it."""
+    """Return the full name of a .NET type from its short name, as PowerShell's error messages spell it."""
     bare = short.removesuffix("[]")
     full = _FULL_NAMES.get(bare, bare if "." in bare else f"System.{bare}")
     return full + ("[]" if short.endswith("[]") else "")
@@ -70,7 +70,7 @@ def net_type(value: object) -> str:
 
 
 def convert(value: object, kind: str, values: tuple[str, ...] = ()) -> object:
-    """Convert a value to a type. If the simulator does not know the type, the value stays unchanged.
+    """Convert a value to a .NET type. If the simulator does not know the type, return the value unchanged.
 
     Args:
         kind: the short name of the type, with `[]` for an array.
@@ -122,7 +122,10 @@ def _string(value: object, kind: str) -> object:
 
 
 def _switch(value: object, kind: str) -> object:
-    """Convert null to true, as HandleNullParameterForSpecialTypes in PowerShell's ParameterBinderBase.cs does."""
+    """Convert a value to a SwitchParameter. Null becomes true.
+
+    Source: PowerShell's ParameterBinderBase.cs (HandleNullParameterForSpecialTypes).
+    """
     return True if value is None else _boolean(value, kind)
 
 

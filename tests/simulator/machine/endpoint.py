@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The machine as the transport sees it: this module implements `simulator.transport.host.Host` for a `Machine`."""
+"""Connect a simulated machine to the WinRM server: implement `simulator.transport.host.Host` for a `Machine`."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from simulator.transport.host import (
 
 @dataclass
 class Runspaces:
-    """The runspaces of open pools, by shell id. Variables live as long as their pool."""
+    """The PowerShell runspaces of open runspace pools, by shell id. Variables live as long as their pool."""
 
     by_shell: dict[str, Runspace] = field(default_factory=dict)
 
 
 class MachineHost:
-    """A `Host` that runs the requests from WinRM on a simulated machine."""
+    """A `Host` that runs WinRM requests on a simulated machine."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -45,15 +45,15 @@ class MachineHost:
 
     @property
     def name(self) -> str:
-        """The computer's name."""
+        """The computer name of the machine."""
         return self.machine.name
 
     def attach(self, ports: NodePorts) -> None:
-        """Store the node's network ports."""
+        """Store the object through which the machine controls the node's network and shells."""
         self.machine.network.attach(ports)
 
     def accounts(self) -> Mapping[str, LogonAccount]:
-        """Return the administrator's account by name, even if disabled, or an empty mapping if it does not exist."""
+        """Return the administrator's account by its name, or an empty mapping if the account does not exist."""
         settings = self.machine.settings
         expired = self.machine.part(faults.Accounts).expired
         account = accounts.find(self.machine, settings.user, "User")
@@ -67,7 +67,7 @@ class MachineHost:
         return winrm_settings.wire_settings(self.machine)
 
     def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:
-        """Run a WinRS command line. cmd.exe runs the command line, and finds powershell.exe like any other program."""
+        """Run a WinRS command line with cmd.exe, which finds powershell.exe like any other program."""
         session = self._session("winrshost.exe", execution)
         try:
             with self.machine.acting.as_account(session.user):
@@ -81,7 +81,7 @@ class MachineHost:
         return ProcessResult(result.stdout.encode(), result.stderr.encode(), result.exit_code)
 
     def run_script(self, pipeline: PipelineRequest, execution: Execution) -> ScriptResult:
-        """Run a PSRP pipeline."""
+        """Run a PowerShell pipeline that was received through PSRP."""
         session = self._session("wsmprovhost.exe", execution)
         try:
             with self.machine.acting.as_account(session.user):
@@ -136,11 +136,11 @@ class MachineHost:
         return Information(item.text, user, self.name, shown=item.shown, from_host=from_host, newline=item.newline)
 
     def shell_closed(self, shell_id: str) -> None:
-        """Discard the runspace of a closed pool, with its variables."""
+        """Discard the runspace of a closed runspace pool, with its variables."""
         self._runspaces.by_shell.pop(shell_id, None)
 
     def set_fault(self, fault: Mapping[str, object]) -> Callable[[], None] | None:
-        """Inject a fault into the machine, and return an action to run after the response, or None for most faults."""
+        """Inject a fault into the machine. Return an action to run after the response, or None if there is none."""
         return faults.set_fault(self.machine, fault)
 
     def status(self) -> dict[str, object]:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubeadm's JoinConfiguration: parsing it as a given version of kubeadm does, and combining it with flags."""
+"""Parse a JoinConfiguration as the given version of kubeadm does, and combine it with the flags of `kubeadm join`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LAST = {"v1beta1": "v1.15", "v1beta2": "v1.22", "v1beta3": "v1.36"}
 
 @dataclass
 class JoinConfiguration:
-    """The settings of a join. Times are in seconds."""
+    """The settings of `kubeadm join`. Times are in seconds."""
 
     discovery: Discovery
     bootstrap_token: str
@@ -67,7 +67,7 @@ def check(document: Mapping[str, Any], version: str, allow_experimental: bool = 
     """Check one document, and return its unknown fields.
 
     Raises:
-        ConfigurationError: this version of kubeadm does not accept the document's API version or a value's type.
+        ConfigurationError: this kubeadm does not accept the API version of the document or the type of a value.
     """
     api, kind = str(document["apiVersion"]), str(document["kind"])
     known = contracts.kinds(version)
@@ -104,7 +104,7 @@ def _unknown(api: str, kind: str, version: str) -> str:
 
 
 def strict_error(document: Mapping[str, Any], unknown: list[str]) -> str:
-    """Return kubeadm's message for unknown fields."""
+    """Return kubeadm's error message about the unknown fields of a document."""
     group, _, api = str(document["apiVersion"]).partition("/")
     kind = f'schema.GroupVersionKind{{Group:"{group}", Version:"{api}", Kind:"{document["kind"]}"}}'
     return f"error unmarshaling configuration {kind}: {configuration.strict_error(unknown)}"
@@ -118,7 +118,7 @@ def read(
     host: str,
     is_file: Callable[[str], bool] = lambda _: True,
 ) -> JoinConfiguration:
-    """Return the settings of a join from a configuration file, or only from flags.
+    """Return the settings of `kubeadm join` from a configuration file and flags, or only from flags.
 
     Args:
         text: the contents of the file given by --config; None without that flag.
@@ -172,7 +172,7 @@ def read(
 
 
 def with_defaults(document: Mapping[str, Any], host: str) -> dict[str, Any]:
-    """Return a copy of a JoinConfiguration with kubeadm's defaults (SetNodeRegistrationDynamicDefaults)."""
+    """Return a copy of a JoinConfiguration with kubeadm's defaults added (SetNodeRegistrationDynamicDefaults)."""
     given = document.get("nodeRegistration") or {}
     name = str(given.get("name") or host).strip().lower()
     socket = str(given.get("criSocket") or PIPE)

@@ -33,7 +33,7 @@ _MIXED = ("config", "ignore-preflight-errors", "dry-run", "node-name", "v", "roo
 class ValidationError(ConfigurationError):
     """A configuration with values that kubeadm rejects.
 
-    On this error, kubeadm before 1.34 exits with code 3 (observed with 1.30.4, but not with 1.34.4).
+    kubeadm before 1.34 exits with code 3 on this error: 1.30.4 was observed to do so, and 1.34.4 not to.
     """
 
 
@@ -44,7 +44,7 @@ def mixed(given: list[str]) -> str:
 
 
 def problems(document: Mapping[str, Any], is_file: Callable[[str], bool]) -> list[str]:
-    """Return kubeadm's errors for a JoinConfiguration with defaults.
+    """Return kubeadm's validation errors for a JoinConfiguration that contains its default values.
 
     Args:
         is_file: a function that returns whether a path is a file on the machine.
@@ -65,7 +65,7 @@ def require(document: Mapping[str, Any], is_file: Callable[[str], bool]) -> None
 
 
 def subdomain_problems(name: str) -> list[str]:
-    """Return why a name is not a valid Node name (k8s.io/apimachinery IsDNS1123Subdomain)."""
+    """Return the reasons why a string is not a valid name of a Node (k8s.io/apimachinery IsDNS1123Subdomain)."""
     found = ["must be no more than 253 characters"] if len(name) > 253 else []
     return found if re.fullmatch(_SUBDOMAIN, name) else [*found, _NAME]
 
@@ -132,7 +132,10 @@ def host_port_problem(endpoint: str) -> str:
 
 
 def _kubeconfig_path(file: str, is_file: Callable[[str], bool]) -> list[str]:
-    """Return the errors for a path. kubeadm parses the drive as a URL scheme (ValidateDiscoveryKubeConfigPath)."""
+    """Return the errors for the path or URL of a discovery file (ValidateDiscoveryKubeConfigPath).
+
+    kubeadm takes the drive letter of a Windows path for a URL scheme and rejects the path.
+    """
     path = "discovery.file.kubeConfigPath"
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", file)
     if scheme and scheme[1].lower() != "https":

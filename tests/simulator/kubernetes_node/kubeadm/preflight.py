@@ -29,7 +29,7 @@ _FILES = ("kubelet.conf", "bootstrap-kubelet.conf", "pki\\ca.crt")
 def check(
     machine: Machine, join: JoinConfiguration, version: str, environment: Mapping[str, str] | None = None
 ) -> tuple[list[str], list[str]]:
-    """Return (warnings, errors) as lines that kubeadm prints.
+    """Return (warnings, errors) of the preflight checks, as the lines that kubeadm prints.
 
     The labels and messages that depend on the version are those of kubeadm 1.30.4, 1.34.4, 1.35.4 and 1.37.1 on Linux.
 
@@ -73,10 +73,10 @@ def check(
 def _runtime(
     machine: Machine, join: JoinConfiguration, version: str, environment: Mapping[str, str] | None
 ) -> tuple[str, str]:
-    """Return (error, warning line) about a runtime that does not respond; both are empty if it responds.
+    """Return (error, warning line) about a container runtime that does not respond; both are empty if it responds.
 
-    Since 1.35, this is an error. From 1.31 to 1.34, kubeadm only warns. 1.30 runs crictl, and warns if it does not find
-    crictl.
+    kubeadm 1.35 and newer report an error. 1.31 to 1.34 only warn. 1.30 runs crictl and reports an error if crictl
+    fails, but only warns if crictl is not found.
     """
     if connect(machine, join.cri_socket) is not None:
         return "", ""
@@ -98,7 +98,7 @@ def _runtime(
 
 
 def _kubelet_version(machine: Machine, version: str, environment: Mapping[str, str] | None) -> str:
-    """Return the problem with the kubelet on PATH (KubeletVersionCheck), or an empty string.
+    """Return the problem with the kubelet on PATH (KubeletVersionCheck), or an empty string if there is none.
 
     The version of the control plane is not known at this point, so a kubelet that is newer than kubeadm is accepted.
     """
@@ -144,7 +144,7 @@ def control_plane_problem(cluster: Mapping[str, Any], version: str) -> str:
 
 
 def fatal(errors: list[str]) -> str:
-    """Return the message for a failed preflight."""
+    """Return kubeadm's message that preflight checks have failed, which lists the errors."""
     listed = "\n".join(errors)
     return (
         f"[preflight] Some fatal errors occurred:\n{listed}\n[preflight] If you know what you are doing, you can "

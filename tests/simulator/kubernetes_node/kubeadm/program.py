@@ -67,7 +67,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 def _command(argv: list[str], version: str) -> tuple[str | None, list[str]]:
     """Return (command with its subcommands, remaining arguments).
 
-    The command is None if the first word is not a command, and empty if there are no words.
+    The command is None if the first argument is not a command, and an empty string if there are no arguments.
     """
     known = contracts.commands(version) | {"config", "join", "reset", "version"}
     words = list(argv)

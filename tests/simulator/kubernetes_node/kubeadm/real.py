@@ -5,7 +5,7 @@
 `KUBEBUILDER_ASSETS` (envtest's convention) is a folder that may contain `kubeadm-VERSION` or `kubeadm`. kubeadm for
 Linux checks what only Linux has, so its preflight is replaced by the simulator's own. It treats containerd's named pipe
 as a Unix socket. It finds no service manager, so the simulator starts the kubelet service as soon as kubeadm reports
-this step.
+that it is starting the kubelet.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def find(version: str) -> Path | None:
 
 
 def plain(program: Path, arguments: list[str], config: str | None) -> ProgramResult:
-    """Run a command without side effects, such as `config validate`.
+    """Run a kubeadm command that has no side effects, such as `config validate`.
 
-    `config` is the content of a file. The path of this file replaces the argument that consists of one NUL character.
+    If `config` is given, it is written to a file, whose path replaces the argument that consists of one NUL character.
     """
     import tempfile
 
@@ -80,7 +80,7 @@ def join(
 ) -> ProgramResult | None:
     """Run `kubeadm join`.
 
-    Return None if it cannot run here because another program uses the port for the kubelet's health check.
+    Return None if kubeadm cannot run here because another program uses the port of the kubelet's health check.
 
     Args:
         arguments: the arguments of the join, without --config.
@@ -145,7 +145,7 @@ def _end_with(process: subprocess.Popen[str], invocation: Invocation) -> None:
 
 
 def _runtime_endpoint(machine: Machine) -> str:
-    """Return the runtime's endpoint from the files of an earlier kubeadm, or an empty string if they contain none."""
+    """Return the container runtime's endpoint from files that kubeadm wrote, or an empty string if there is none."""
     named = re.compile(r"(?:containerRuntimeEndpoint: |--container-runtime-endpoint=)(npipe:\S*?)(?=[\s\"]|$)")
     for name in ("instance-config.yaml", "kubeadm-flags.env"):
         path = f"{kubeadm_join.KUBELET}\\{name}"
@@ -198,10 +198,10 @@ def _collect(stream: IO[str], lines: list[str]) -> None:
 
 
 def _attend(process: subprocess.Popen[str], machine: Machine, invocation: Invocation) -> None:
-    """Wait until kubeadm ends. End it if its simulated process ends, and let it find the kubelet's certificate.
+    """Wait until the real kubeadm ends. Kill it if its simulated process ends.
 
-    The kubelet's kubeconfig contains a Windows path. On Linux, such a path is the name of a file in the current folder,
-    which is the root folder here.
+    Meanwhile, let kubeadm find the kubelet's certificate, whose path in the kubeconfig is a Windows path. On Linux,
+    this path is the name of a file in the current folder, so create a link with this name.
     """
     link: Path | None = None
     try:
@@ -227,10 +227,10 @@ def _link_certificate(machine: Machine) -> Path | None:
 
 
 def correct(machine: Machine, cri_socket: str) -> None:
-    """Adapt the files to those that kubeadm.exe writes.
+    """Change the files that kubeadm for Linux wrote to what kubeadm.exe would have written.
 
     Args:
-        cri_socket: the runtime's endpoint; if empty, the endpoint of containerd.
+        cri_socket: the container runtime's endpoint; if empty, the endpoint of containerd.
     """
     folder = kubeadm_join.KUBELET
     for name in ("config.yaml", "instance-config.yaml", "kubeadm-flags.env"):
@@ -264,7 +264,7 @@ def _kubelet_configuration(text: str) -> str:
 
 
 def _annotate(machine: Machine, requested: JoinConfiguration) -> None:
-    """Correct the runtime's endpoint in the node's annotation, if this version of kubeadm still writes it."""
+    """Correct the container runtime's endpoint in the Node's annotation, which only some versions of kubeadm set."""
     try:
         client = Client(machine, read_kubeconfig(machine, kubeadm_join.KUBELET_CONF))
     except KubeconfigError:

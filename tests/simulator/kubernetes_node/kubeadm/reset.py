@@ -46,7 +46,7 @@ _ADVICE = (
 
 @dataclass(frozen=True)
 class ResetConfiguration:
-    """The settings of a reset."""
+    """The settings of `kubeadm reset`."""
 
     cri_socket: str
     force: bool
@@ -57,7 +57,7 @@ class ResetConfiguration:
 
 
 def read(text: str | None, flags: CommandFlags, version: str) -> ResetConfiguration:
-    """Return the settings from a configuration file, or only from flags.
+    """Return the settings of `kubeadm reset` from a configuration file and flags, or only from flags.
 
     Args:
         text: the content of the file given by --config; None without that flag.
@@ -91,7 +91,7 @@ def read(text: str | None, flags: CommandFlags, version: str) -> ResetConfigurat
 
 
 def _document(text: str, version: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """Return the ResetConfiguration, and warnings about it. Unknown fields only cause warnings (1.30.4 to 1.37.1)."""
+    """Return (ResetConfiguration, warnings). Unknown fields only cause warnings in kubeadm 1.30.4 to 1.37.1."""
     found = [one for one in join_configuration.documents(text) if one["kind"] == _KIND]
     if not found:
         raise ConfigurationError(f"no {_KIND} found in the supplied config")
@@ -174,17 +174,17 @@ class NodeCleaner:
 
 
 def warning(text: str, place: str) -> str:
-    """Return a warning as klog writes it."""
+    """Return a warning in the format of klog, the log library of Kubernetes."""
     return f"W1121 00:00:00.000000    1000 {place}] {text}"
 
 
 def reset(machine: Machine, settings: ResetConfiguration, stdin: bytes, version: str) -> ProgramResult:
-    """Undo a join.
+    """Run `kubeadm reset`, which undoes `kubeadm join`.
 
     Args:
         machine: the machine.
         settings: the settings of the reset.
-        stdin: the answer to kubeadm's question.
+        stdin: the answer to kubeadm's question whether to proceed.
         version: the version of kubeadm.
     """
     complained = [warning(text, "resetconfiguration.go:128") for text in settings.warnings]

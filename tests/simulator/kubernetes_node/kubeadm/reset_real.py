@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""A real kubeadm resets a simulated node: it works on a copy of the file tree, and the node loses the same files.
+r"""Reset a simulated node with a real kubeadm.
+
+kubeadm runs on a copy of the node's file tree. Afterwards, the files that it removed are also removed from the node.
 
 kubeadm for Linux also unmounts everything that is mounted below /var/lib/kubelet, so the copy has an empty
-/proc/mounts. kubeadm finds neither a service manager nor a runtime in the copy, so the simulator stops the kubelet and
-removes the pods.
+/proc/mounts. kubeadm finds neither a service manager nor a container runtime in the copy, so the simulator stops the
+kubelet and removes the pods.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _SECONDS = 60
 def reset(
     machine: Machine, program: Path, words: list[str], config: str | None, invocation: Invocation
 ) -> ProgramResult:
-    """Run `kubeadm reset` on a copy, and remove from the machine the files that it removed from the copy.
+    """Run `kubeadm reset` on a copy of the machine's files. Then remove the same files from the machine.
 
     Args:
         machine: the machine.
@@ -69,7 +71,7 @@ def reset(
 def _copy(machine: Machine, root: Path) -> dict[str, Path]:
     """Create empty files and folders with the names of the node's files and folders.
 
-    Return the created paths by their Windows paths.
+    Return a dictionary that maps each Windows path to the path of its copy.
     """
     copied: dict[str, Path] = {}
     (root / "proc").mkdir()

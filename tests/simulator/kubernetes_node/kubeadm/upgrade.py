@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`kubeadm upgrade node` on a worker, unless a real kubeadm runs it (real.py): phases, files and messages.
+"""Simulate `kubeadm upgrade node` on a worker, with its files and messages. A real kubeadm is preferred (real.py).
 
 Sources: kubernetes cmd/kubeadm/app/cmd/upgrade/node.go, phases/upgrade/postupgrade.go and
-cmd/phases/upgrade/postupgrade.go, and runs of kubeadm 1.34.4, 1.35.4, 1.36.3 and 1.37.1 on Linux. For older versions,
-standard output is also that of 1.34.4. An upgrade never restarts the kubelet.
+cmd/phases/upgrade/postupgrade.go, and runs of kubeadm 1.34.4, 1.35.4, 1.36.3 and 1.37.1 on Linux. For versions older
+than 1.34.4, the simulator prints what 1.34.4 prints. An upgrade never restarts the kubelet.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SKIPPED = (
 
 
 class UpgradeError(Exception):
-    """An upgrade that failed. The text is kubeadm's message."""
+    """A failure of `kubeadm upgrade node`. The text is kubeadm's message."""
 
 
 @dataclass
@@ -102,7 +102,8 @@ class Upgrader:
     def _temporary(self, name: str) -> str:
         """Create a folder for backups, and return its path.
 
-        Since 1.35, its name ends with the time in seconds, and the folder must not exist yet.
+        Since kubeadm 1.35, the folder's name ends with the date and time to the second, and the folder must not exist
+        yet.
         """
         stamp = self.machine.clock.now().strftime("-%Y-%m-%d-%H-%M-%S")
         timed = contracts.at_least(self.version, "1.35")
@@ -146,7 +147,9 @@ class Upgrader:
         files.write_text(_CONFIG, join.windows_configuration(kubelet, instance))
 
     def _take_endpoint(self) -> str:
-        """Remove the runtime's endpoint from the kubelet's flags. Return it, or an empty string if the flag is missing.
+        """Remove the container runtime's endpoint from the kubelet's flags.
+
+        Return the endpoint, or an empty string if the flag is missing.
 
         Raises:
             UpgradeError: the file with the kubelet's flags does not exist.
@@ -163,9 +166,9 @@ class Upgrader:
         return found[1]
 
     def _drop(self, flag: str) -> None:
-        """Copy the file with the kubelet's flags, and then remove a flag from it (phase post-upgrade).
+        """Back up the file with the kubelet's flags, and then remove a flag from the original (phase post-upgrade).
 
-        If the file does not have the flag, nothing is changed.
+        If the file does not contain the flag, nothing is changed.
         """
         if not self.machine.files.is_file(_FLAGS) or f"--{flag}=" not in self.machine.files.read_text(_FLAGS):
             return

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""TLS bootstrap: a key, a certificate signing request, and the kubelet's own kubeconfig.
+"""The kubelet's TLS bootstrap, which creates a key, a certificate signing request and the kubelet's own kubeconfig.
 
-https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/. Sources for the key and the name of
-the request: kubernetes pkg/kubelet/certificate/bootstrap/bootstrap.go (LoadClientCert, digestedName) and
+See https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/. Sources for the key and the name
+of the request: kubernetes pkg/kubelet/certificate/bootstrap/bootstrap.go (LoadClientCert, digestedName) and
 k8s.io/client-go/util/certificate/csr (RequestCertificate).
 """
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _KEY = "kubelet-client.key.tmp"
-"""The file in the certificate folder for a key that has no certificate yet. The next start reuses the key."""
+"""The file in the certificate folder for a key without a certificate. The next start of the kubelet reuses the key."""
 _CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
 class BootstrapError(Exception):
-    """The reason why a kubelet got no credentials. The text is the kubelet's message."""
+    """A TLS bootstrap failed, so the kubelet has no credentials. The text is the kubelet's message."""
 
 
 def usable(machine: Machine, path: str) -> bool:
@@ -51,7 +51,7 @@ def usable(machine: Machine, path: str) -> bool:
 
 
 def expired(machine: Machine, path: str) -> str:
-    """Return the kubelet's log message about an expired client certificate, or an empty string if there is none."""
+    """Return the kubelet's log message if its client certificate has expired, or an empty string if it has not."""
     certificate = _certificate(machine, path)
     if certificate is None or machine.clock.now() <= certificate.not_valid_after_utc:
         return ""
@@ -97,7 +97,11 @@ def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Cal
 
 
 def _key(machine: Machine, settings: KubeletSettings) -> ec.EllipticCurvePrivateKey:
-    """Return the key of an earlier start, or a new one. Raise BootstrapError if the earlier key cannot be loaded."""
+    """Return the key that an earlier start of the kubelet stored, or create and store a new one.
+
+    Raises:
+        BootstrapError: the stored key cannot be loaded.
+    """
     path = f"{settings.cert_dir}\\{_KEY}"
     if machine.files.is_file(path):
         try:
@@ -113,7 +117,10 @@ def _key(machine: Machine, settings: KubeletSettings) -> ec.EllipticCurvePrivate
 
 
 def _request_name(key: ec.EllipticCurvePrivateKey, node: str) -> str:
-    """Return the request's name, a digest of its key and subject. A real kubelet computes a different digest."""
+    """Return the name of a certificate signing request: a digest of the key and the node's name.
+
+    A real kubelet computes a different digest.
+    """
     public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     digest = hashlib.new("sha512_256", public + node.encode()).digest()
     return "node-csr-" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
@@ -137,7 +144,7 @@ def _wait(client: Client, key: ec.EllipticCurvePrivateKey, node: str, alive: Cal
 
 
 def ask(client: Client, key: ec.EllipticCurvePrivateKey, node: str) -> str:
-    """Request a node's client certificate, and return the name of the request.
+    """Request a node's client certificate, and return the name of the certificate signing request.
 
     Raises:
         ApiError: the API server rejects the request.
@@ -157,7 +164,7 @@ def ask(client: Client, key: ec.EllipticCurvePrivateKey, node: str) -> str:
 
 
 def signed(client: Client, name: str) -> str | None:
-    """Return the certificate of a request, or None if it is not issued yet.
+    """Return the certificate of a certificate signing request, or None if it is not issued yet.
 
     Raises:
         BootstrapError: the request was denied.
@@ -178,7 +185,7 @@ def signed(client: Client, name: str) -> str | None:
 
 
 def keep(machine: Machine, settings: KubeletSettings, certificate: str, key: ec.EllipticCurvePrivateKey) -> None:
-    """Write a new certificate and its key, and use them from now on."""
+    """Write a new client certificate and its key to the files that the kubelet uses from now on."""
     pem = key_pem(key, PrivateFormat.TraditionalOpenSSL).decode()
     folder = settings.cert_dir
     machine.files.make_directory(folder)
@@ -189,7 +196,10 @@ def keep(machine: Machine, settings: KubeletSettings, certificate: str, key: ec.
 
 
 def _create(client: Client, document: dict[str, Any]) -> str:
-    """Create a request, and return its name. If a request with this name exists, it has the same key and is reused."""
+    """Create a certificate signing request, and return its name.
+
+    If a request with this name exists, it is reused, because it has the same key.
+    """
     name = str(document["metadata"]["name"])
     try:
         client.create(_CSRS, document)

@@ -1,16 +1,16 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kubelet's /healthz on 127.0.0.1, for kubeadm.
+"""The kubelet's health check (/healthz on 127.0.0.1), which kubeadm requests.
 
-A simulated node has its own loopback, so simulated programs call `healthy`. A real kubeadm that runs for a simulated
-node requests /healthz from the real 127.0.0.1, where one server responds for all nodes. The server finds the requesting
-process in /proc, and the node by the root folder of this process, because kubeadm --rootfs has the node's folder as its
-root. A marker file next to this folder exists while the kubelet is healthy. Therefore, several test runs can share the
-port (SO_REUSEPORT) without mixing up kubelets.
+A simulated node has its own loopback address, so simulated programs call `healthy`. A real kubeadm that runs for a
+simulated node requests /healthz from the real 127.0.0.1, where one server responds for all nodes. The server finds the
+requesting process in /proc. It identifies the node by the root folder of this process, which is the node's folder
+because kubeadm runs with --rootfs. A marker file next to this folder exists while the kubelet is healthy. Therefore,
+several test runs can share the port (SO_REUSEPORT), and each server reports the right kubelet.
 
 A real kubeadm checks every 0.5 seconds whether the kubelet is healthy, and then looks for its certificate every second.
-A simulated kubelet is healthy and has its certificate sooner. To avoid these pauses, the response to kubeadm briefly
-waits for both.
+A simulated kubelet is healthy and has its certificate sooner. Therefore, the server delays its response briefly until
+both are true, so kubeadm does not pause.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 MARKER = ".kubelet-healthz-{port}"
-"""The name of the file next to a node's folder that marks its kubelet as healthy."""
+"""The name of the file that marks a node's kubelet as healthy. It is next to the node's folder."""
 _STARTING = 1.0
 """The maximum number of seconds that a response waits for a kubelet to start and to get its certificate."""
 
 
 def up(machine: Machine, port: int) -> None:
-    """Report the kubelet as healthy on a port."""
+    """Make a machine's kubelet respond to health checks on a port."""
     machine.part(Listeners).ports[port] = Port("127.0.0.1", "kubelet")
     _marker(machine, port).touch()
 
 
 def down(machine: Machine, port: int) -> None:
-    """Stop reporting the kubelet as healthy."""
+    """Make a machine's kubelet stop responding to health checks on a port."""
     machine.part(Listeners).ports.pop(port, None)
     _marker(machine, port).unlink(missing_ok=True)
 
 
 def healthy(machine: Machine, port: int = 10248) -> bool:
-    """Return whether the kubelet of a machine reports itself as healthy."""
+    """Return whether a machine's kubelet responds to health checks on a port."""
     return port in machine.part(Listeners).ports
 
 
@@ -57,9 +57,10 @@ def _marker(machine: Machine, port: int) -> Path:
 
 
 class Answerer:
-    """The server for the whole fleet's health checks on the real loopback address. It runs while any real kubeadm runs.
+    """A server on the real loopback address that responds to the health checks of all simulated kubelets.
 
-    Several processes may serve at the same time (SO_REUSEPORT), because each can respond for every node.
+    It runs while a real kubeadm runs. Several such servers may share the port (SO_REUSEPORT), because each can respond
+    for every node.
     """
 
     def __init__(self, port: int = 10248) -> None:
@@ -77,7 +78,7 @@ class Answerer:
 
     @classmethod
     def start(cls, port: int = 10248, seconds: float = 3.0) -> Answerer | None:
-        """Start a server and return it. Return None if another program still uses the port at the time limit."""
+        """Start a server and return it, or return None if another program still uses the port after `seconds`."""
         deadline = time.monotonic() + seconds
         while True:
             try:

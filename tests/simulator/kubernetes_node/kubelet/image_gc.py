@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kubelet's garbage collection of container images, for the fault `image_gc`: disk usage above the high threshold.
+"""The fault `image_gc`: the kubelet deletes container images because disk usage is above its high threshold.
 
-As in kubernetes/kubernetes pkg/kubelet/images/image_gc_manager.go, unused images are deleted. Pinned images
+As in kubernetes/kubernetes pkg/kubelet/images/image_gc_manager.go, all unused images are deleted. Pinned images
 (`io.cri-containerd.pinned=pinned`) are kept regardless of disk usage.
 """
 

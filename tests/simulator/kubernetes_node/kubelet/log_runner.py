@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kube-log-runner.exe as a service program: it starts another program, and writes its output to a file.
+"""kube-log-runner.exe as a service program: it starts another program, and writes that program's output to a file.
 
-As in kubernetes staging/src/k8s.io/component-base/logs/kube-log-runner, the flags (Go's package flag) end where the
-command begins, and the folder of the log file must exist. kube-log-runner ends when the command ends, and its exit code
-is 1 if the command failed. The command itself reports to the service control manager: kubernetes
+As in kubernetes staging/src/k8s.io/component-base/logs/kube-log-runner, flags are parsed by Go's package flag and end
+where the command begins, and the folder of the log file must exist. kube-log-runner ends when the command ends, and its
+exit code is 1 if the command failed. The command itself reports to the service control manager: kubernetes
 cluster/gce/windows/k8s-node-setup.psm1 runs kubelet.exe --windows-service in this way.
 """
 
@@ -51,8 +51,8 @@ def read(argv: Sequence[str], version: str) -> tuple[dict[str, str], list[str]]:
         The flags, and the command with its arguments.
 
     Raises:
-        ServiceError: 1053 if the command line is invalid, because kube-log-runner then ends before it reports to the
-            service control manager.
+        ServiceError: the command line is invalid. The error code is 1053, because kube-log-runner ends before it
+            reports to the service control manager.
     """
     found: dict[str, str] = {}
     words = list(argv)
@@ -76,22 +76,22 @@ def read(argv: Sequence[str], version: str) -> tuple[dict[str, str], list[str]]:
 def command(argv: Sequence[str]) -> list[str]:
     """Return the command that a service ultimately runs.
 
-    If the command line starts kube-log-runner, this is the command in its arguments; otherwise it is the command line
-    itself.
+    If the service's command line starts kube-log-runner, return the command in its arguments. Otherwise, return the
+    command line.
     """
     program = argv[0].replace("/", "\\").rpartition("\\")[2].casefold().removesuffix(".exe")
     return read(argv[1:], "")[1] if program == "kube-log-runner" else list(argv)
 
 
 class _RunningLogRunner:
-    """The processes of kube-log-runner and its child."""
+    """The processes of kube-log-runner and of the program that it started."""
 
     def __init__(self, machine: Machine, process: Process, child: RunningService) -> None:
         self._machine, self._process, self._child = machine, process, child
 
     @property
     def alive(self) -> bool:
-        """Whether the child is running. kube-log-runner ends with it."""
+        """Whether the started program is running. kube-log-runner ends when it ends."""
         alive = self._child.alive
         if not alive:
             self._machine.processes.end(self._process)
@@ -99,18 +99,18 @@ class _RunningLogRunner:
 
     @property
     def exit_code(self) -> int:
-        """The exit code."""
+        """The exit code of kube-log-runner: 1 if the started program failed, otherwise 0."""
         return 1 if self._child.exit_code else 0
 
     def stop(self) -> None:
-        """Stop the child."""
+        """Stop the started program and kube-log-runner."""
         self._child.stop()
         self._machine.processes.end(self._process)
 
 
 class _LogRunnerService:
     def start(self, machine: Machine, service: Service) -> RunningService:
-        """Start the command, and redirect its output to the file."""
+        """Start the command that follows the flags of kube-log-runner, and redirect its output to the log file."""
         flags, words = read(service.argv[1:], version_of(machine, service.argv[0]))
         log = ProgramLogFile(machine, flags.get("log-file", ""))
         found = machine.programs.resolve_service(service.name, " ".join(map(command_line.quote, words)))

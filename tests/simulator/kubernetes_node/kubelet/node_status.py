@@ -33,12 +33,12 @@ _DEFAULT_LABELS = frozenset(
 
 
 def stamp(machine: Machine) -> str:
-    """Return the machine's time in the format of Kubernetes."""
+    """Return the machine's time in the format of most Kubernetes timestamps, such as 2026-01-31T08:15:00Z."""
     return machine.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micro_stamp(machine: Machine) -> str:
-    """Return the machine's time in the format of leases."""
+    """Return the machine's time in the format of a Lease's timestamps, which includes microseconds."""
     return machine.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -70,7 +70,7 @@ def problems(runtime: CriRuntime | None) -> list[str]:
 
 
 def labels(machine: Machine, name: str, settings: KubeletSettings) -> dict[str, str]:
-    """Return the labels with which a node registers."""
+    """Return the labels with which a kubelet registers its node."""
     return {
         "beta.kubernetes.io/arch": "amd64",
         "beta.kubernetes.io/os": "windows",
@@ -92,7 +92,7 @@ def default_labels(registered: Mapping[str, str]) -> dict[str, str]:
 
 
 def node(machine: Machine, name: str, settings: KubeletSettings) -> dict[str, Any]:
-    """Return the Node object to register."""
+    """Return the Node object that a kubelet creates when it registers its node."""
     spec: dict[str, Any] = {}
     if settings.taints:
         spec["taints"] = settings.taints
@@ -117,10 +117,10 @@ def node(machine: Machine, name: str, settings: KubeletSettings) -> dict[str, An
 
 def status(machine: Machine, name: str, settings: KubeletSettings, runtime: CriRuntime | None,
            known: Mapping[str, Any]) -> dict[str, Any]:  # fmt: skip
-    """Return a node's status.
+    """Return the status of a Node object.
 
     Args:
-        known: the previous status. The transition times of conditions that have not changed are taken from it.
+        known: the previous status, from which unchanged conditions keep their transition times.
     """
     moment = stamp(machine)
     reasons = problems(runtime)
@@ -173,7 +173,10 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: CriR
 
 
 def _addresses(machine: Machine, name: str, settings: KubeletSettings, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the node's addresses. With an external cloud provider, a kubelet sets them at most once (setters.go)."""
+    """Return the node's addresses as a part of its status, or an empty dictionary if the kubelet must not set them.
+
+    With an external cloud provider, a kubelet sets the addresses at most once (setters.go).
+    """
     if settings.has_cloud_provider and (known.get("conditions") or not settings.reports_addresses):
         return {}
     internal = {"type": "InternalIP", "address": settings.node_ip or machine.address}
@@ -181,7 +184,7 @@ def _addresses(machine: Machine, name: str, settings: KubeletSettings, known: Ma
 
 
 def lease(machine: Machine, name: str, seconds: int, uid: str) -> dict[str, Any]:
-    """Return a node's lease."""
+    """Return the Lease object with which a kubelet shows that its node is alive."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
     return {
         "apiVersion": "coordination.k8s.io/v1",

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The environment and the command line of a pod's containers."""
+"""The environment variables of a pod's containers, and their expansion in command lines."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from simulator.kubernetes_node.kubelet.pod_volumes import field_of
 
 
 class ContainerConfigError(Exception):
-    """The reason for a container's state CreateContainerConfigError. The text is the state's message."""
+    """A container cannot be created (CreateContainerConfigError). The text is the message in the container's status."""
 
 
 def environment(client: Client, pod: Mapping[str, Any], container: Mapping[str, Any], node: Mapping[str, str],
                 services: Mapping[str, str]) -> dict[str, str]:  # fmt: skip
-    """Return a container's environment.
+    """Return a container's environment variables.
 
     Args:
-        node: the values that the kubelet itself determines, by field: `status.hostIP`, `status.podIP`, `spec.nodeName`.
+        node: the values that the kubelet itself determines. The keys are `status.hostIP`, `status.podIP` and
+            `spec.nodeName`.
         services: the variables that every container has, such as KUBERNETES_SERVICE_HOST.
 
     Raises:
@@ -77,7 +78,10 @@ def _data(client: Client, kind: str, about: Mapping[str, Any], namespace: str) -
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Replace `$(NAME)` as Kubernetes does. `$$` becomes a dollar sign, and unknown names are kept."""
+    """Replace `$(NAME)` with the variable's value, as Kubernetes does.
+
+    `$$` becomes a dollar sign. References to unknown variables are kept.
+    """
 
     def one(match: re.Match[str]) -> str:
         if match[0].startswith("$$"):
@@ -88,7 +92,10 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 def service_variables(services: list[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the variables that describe the API server's service in every container; empty without the service."""
+    """Return the environment variables with the API server's address that every container gets.
+
+    The dictionary is empty if the service `kubernetes` does not exist.
+    """
     for service in services:
         metadata, spec = service["metadata"], service["spec"]
         if metadata["name"] == "kubernetes" and metadata["namespace"] == "default":

@@ -29,8 +29,8 @@ def build(pod: Mapping[str, Any], known: Mapping[str, Known], address: str, host
 
     Args:
         known: the states of the containers by name. A container without an entry has not started.
-        address: the address of the pod; empty while there is no sandbox.
-        event: the reason why the pod makes no progress, which becomes the status message; empty if there is no reason.
+        address: the address of the pod, or an empty string while the pod has no sandbox.
+        event: the reason why the pod makes no progress, which becomes the status message, or an empty string.
     """
     spec, metadata = pod["spec"], pod["metadata"]
     initial = [_container(item, known.get(item["name"]), True) for item in spec.get("initContainers") or []]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Volumes of pods: what a kubelet writes to C:\var\lib\kubelet\pods, and where containers see it."""
+r"""Volumes of pods: the files that a kubelet writes to C:\var\lib\kubelet\pods, and their mounts in containers."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class VolumeError(Exception):
 
 @dataclass
 class Volumes:
-    """The volumes of one pod: folders or files on the host, by name."""
+    """The volumes of one pod. `paths` maps the name of each volume to its folder or file on the host."""
 
     paths: dict[str, str] = field(default_factory=dict)
     written: float = 0.0
 
 
 def prepare(machine: Machine, client: Client, pod: Mapping[str, Any], root: str, known: Volumes) -> None:
-    """Write a pod's volumes once, and renew its tokens before they expire.
+    """Write the files of a pod's volumes. Write them again only when its service account tokens must be renewed.
 
     Raises:
         VolumeError: a volume cannot be prepared.
@@ -101,7 +101,7 @@ def _host_path(machine: Machine, about: Mapping[str, Any], name: str) -> str:
 def _source(
     client: Client, pod: Mapping[str, Any], part: Mapping[str, Any], namespace: str, volume: str
 ) -> dict[str, bytes]:
-    """Return the contents of one source's files, by path."""
+    """Return the files of one source of a projected volume, as a dictionary of paths and contents."""
     for kind in ("configMap", "secret"):
         if kind in part:
             return _keys(client, kind, part[kind], namespace, volume)
@@ -166,7 +166,7 @@ def mounts(container: Mapping[str, Any], volumes: Volumes, rootfs: str, bound: b
 
     Args:
         rootfs: the root folder of the container.
-        bound: whether volumes are also visible at their mount paths (containerd 1.7 and the bind filter).
+        bound: whether volumes are also visible at their mount paths, as with containerd 1.7 and Windows' bind filter.
     """
     found: list[Mount] = []
     for item in container.get("volumeMounts") or []:
@@ -183,7 +183,7 @@ def mounts(container: Mapping[str, Any], volumes: Volumes, rootfs: str, bound: b
 
 
 def field_of(pod: Mapping[str, Any], path: str, node: Mapping[str, str]) -> str:
-    """Return the value of a fieldRef (`metadata.name`, `spec.nodeName`, `status.hostIP` …)."""
+    """Return the value of a pod's field to which a fieldRef refers, such as `metadata.name` or `status.hostIP`."""
     if path in node:
         return node[path]
     for kind in ("labels", "annotations"):
@@ -197,7 +197,7 @@ def field_of(pod: Mapping[str, Any], path: str, node: Mapping[str, str]) -> str:
 
 
 def remove(machine: Machine, root: str, uid: str) -> None:
-    """Remove a pod's folder."""
+    """Remove the kubelet's folder for a pod."""
     path = f"{root}\\pods\\{uid}"
     if machine.files.exists(path):
         machine.files.delete(path)

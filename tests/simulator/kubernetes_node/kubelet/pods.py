@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The pods of one node: the work of a kubelet, from the image to the reported status."""
+"""Run the pods of one node as a kubelet does: pull images, start containers, and report the status of the pods."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _ResolverError(Exception):
 
 @dataclass
 class Turn:
-    """A container of a pod: its runs, how often it was restarted, and the reason if it is waiting."""
+    """The state of a container: its current and last run, its number of restarts, and the reason if it is waiting."""
 
     waiting: str = "ContainerCreating"
     message: str = ""
@@ -72,7 +72,7 @@ class Pods:
 
     Args:
         name: the name of the node.
-        scale: real seconds per simulated second of a back-off or of a probe's interval.
+        scale: the number of real seconds that a simulated second of a back-off or of a probe's interval takes.
     """
 
     def __init__(self, machine: Machine, client: Client, settings: KubeletSettings, name: str, scale: float) -> None:
@@ -82,7 +82,7 @@ class Pods:
         self._service_variables: dict[str, str] = {}
 
     def sync(self, pods: list[dict[str, Any]], runtime: CriRuntime | None) -> bool:
-        """Advance the pods of the node, and return whether any of them is still changing."""
+        """Do the next step for each pod of the node, and return whether a pod is still changing."""
         busy = False
         present = {pod["metadata"]["uid"] for pod in pods}
         if runtime:
@@ -99,7 +99,7 @@ class Pods:
         return busy
 
     def _sweep(self, runtime: CriRuntime, present: set[str]) -> None:
-        """Remove everything that belongs to pods that no longer exist in the API server."""
+        """Remove the sandboxes, folders and states of pods that no longer exist in the API server."""
         for sandbox in runtime.sandboxes():
             if sandbox.uid not in present and _removed(runtime, sandbox):
                 pod_volumes.remove(self._machine, self._settings.root_dir, sandbox.uid)
@@ -140,7 +140,7 @@ class Pods:
             self._container(pod, worker, runtime, container, initial=False)
 
     def _sandbox(self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime) -> bool:
-        """Create the pod's volumes and its sandbox if they are missing, and return whether both exist."""
+        """Create a pod's volumes and sandbox if they are missing, and return whether the sandbox exists now."""
         current = next((item for item in runtime.sandboxes() if item.uid == worker.uid and item.ready), None)
         if worker.sandbox is not None and current is None:
             # After a reboot, or the removal of the sandbox, everything starts again.
@@ -184,9 +184,9 @@ class Pods:
     def _container(
         self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime, container: dict[str, Any], initial: bool
     ) -> bool:
-        """Advance one container, and return whether it has succeeded and will not be restarted.
+        """Do the next step for a container, and return whether it has succeeded and will not be restarted.
 
-        Each init container must have succeeded before the next container starts.
+        The caller starts the container that follows an init container only when this returns True.
         """
         turn = worker.turn(container["name"])
         if worker.sandbox is not None and turn.current is None and turn.last is None:
@@ -337,7 +337,7 @@ class Pods:
             return {}
 
     def _report(self, pod: dict[str, Any], worker: Worker) -> bool:
-        """Send the status if it has changed, and return whether the pod is still changing."""
+        """Send a pod's status to the API server if it has changed, and return whether the pod is still changing."""
         address = self._settings.node_ip or self._machine.address
         specs = {item["name"]: item for item in pod["spec"]["containers"]}
         known = {

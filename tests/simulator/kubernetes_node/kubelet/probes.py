@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The probes of a container that run a program in it (kubernetes pkg/kubelet/prober).
+"""The `exec` probes of containers: they run a program in the container (kubernetes pkg/kubelet/prober).
 
-Only the `exec` probes of HostProcess containers are modelled, because no program runs in other containers. Every other
-probe counts as successful.
+Only the `exec` probes of HostProcess containers are modelled, because the simulator runs no programs in other
+containers. Every other probe counts as successful.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Run = Callable[[list[str], float], tuple[bool, str]]
-"""A function that runs a command with a time limit in seconds, and returns whether it succeeded, and its output."""
+"""A function that runs a command with a time limit in seconds and returns (whether it succeeded, its output)."""
 
 
 @dataclass
 class _Probe:
-    """One probe of one run of a container."""
+    """The state of one probe during one run of a container."""
 
     due: float = 0.0
     successes: int = 0
@@ -46,7 +46,7 @@ class _Probe:
 
 @dataclass
 class Probes:
-    """The probes of one container."""
+    """The states of one container's probes."""
 
     run_id: str = ""
     known: dict[str, _Probe] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Probes:
             run_id: the id of the container's current run. For a new run, the probes start over.
 
         Returns:
-            The message of a startup or liveness probe that failed too often, or an empty string if none did.
+            A message about the startup or liveness probe that has failed too often, or an empty string if none has.
         """
         if run_id != self.run_id:
             self.run_id, self.known = run_id, {}
@@ -73,7 +73,7 @@ class Probes:
         return ""
 
     def ready(self, container: Mapping[str, Any], run_id: str) -> bool:
-        """Return True if the container has no `exec` readiness probe or the probe passes in this run."""
+        """Return whether the container has no `exec` readiness probe, or has one that passes in this run."""
         if "exec" not in (container.get("readinessProbe") or {}):
             return True
         probe = self.known.get("readinessProbe")

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubelet.exe: its command line, its service, and the loop that maintains a node and its pods.
+"""kubelet.exe: its command line, its service, and the loop that updates the Node object and runs the pods.
 
 As a service, the kubelet needs --windows-service. Without this flag, it never reports to the service control manager,
-and its start fails (1053). If the flags or the configuration are invalid, the kubelet also ends before it reports. If
-the TLS bootstrap fails, the kubelet ends after it has reported.
+and its start fails with error 1053. If the flags or the configuration are invalid, the kubelet also ends before it
+reports. If the TLS bootstrap fails, the kubelet ends after it has reported.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Kubelet:
     """A running kubelet.
 
     Args:
-        settings: the settings from its command line and configuration.
+        settings: the settings from the kubelet's command line and configuration.
         stderr: called with each line of the kubelet's log. By default, the lines are discarded, because Windows gives a
             service no standard error.
     """
@@ -80,7 +80,7 @@ class Kubelet:
                 self._client.close()
 
     def stop(self) -> None:
-        """Ask the loop to end."""
+        """Ask the kubelet's loop to end."""
         self._stop.set()
 
     def _pause(self, seconds: float) -> bool:
@@ -102,12 +102,12 @@ class Kubelet:
             self._client = Client(self._machine, read_kubeconfig(self._machine, settings.kubeconfig))
 
     def _check_runtime(self) -> None:
-        """Check that CRI is available, as PreInitRuntimeService in pkg/kubelet does.
+        """Check that a container runtime serves CRI, as PreInitRuntimeService in pkg/kubelet does.
 
-        dockerd does not serve CRI on its own pipe.
+        dockerd's pipe is rejected, because dockerd does not serve CRI on it.
 
         Raises:
-            KubeletError: no runtime responds.
+            KubeletError: no container runtime responds.
         """
         endpoint = self.settings.runtime_endpoint
         # The kubelet reaches this point about one second after its start, which is enough for a runtime that starts
@@ -212,7 +212,7 @@ class _RunningKubelet:
 
     @property
     def exit_code(self) -> int:
-        """The exit code."""
+        """The exit code of the process."""
         return self.kubelet.exit_code
 
     def stop(self) -> None:
@@ -231,7 +231,7 @@ class KubeletService:
     def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
         """Start the kubelet as a service.
 
-        `stderr` is set if another program, such as kube-log-runner.exe, starts it.
+        A program that starts the kubelet, such as kube-log-runner.exe, passes `stderr` to receive the kubelet's log.
         """
         try:
             settings = read(machine, service.argv[1:], version_of(machine, service.argv[0]))
@@ -273,7 +273,7 @@ def _asks(argv: Sequence[str], name: str) -> bool:
 
 
 def _help(version: str) -> str:
-    """Return the flags in the form of pflag's FlagUsages, without their descriptions."""
+    """Return the text of --help. It lists the flags in the format of pflag's FlagUsages, without their descriptions."""
     lines = []
     for name, known in sorted(contracts.flags("kubelet", version).items()):
         short = f"-{known['short']}, " if known.get("short") else "    "

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kubelet's client certificate. It is renewed after 70 to 90 % of its lifetime. If it expires, the kubelet ends.
+"""Renew the kubelet's client certificate after 70 to 90 % of its lifetime. If it expires, the kubelet ends.
 
 See k8s.io/client-go/util/certificate/certificate_manager.go (nextRotationDeadline, jitteryDuration, updateServerError)
 and kubernetes pkg/kubelet/certificate/transport.go (a kubelet with an expired certificate ends when the API server
-responds). https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/#certificate-rotation
+responds), and https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/#certificate-rotation
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Rotation:
         self._deadline = start + (end - start) * random.uniform(0.7, 0.9)
 
     def _renew(self, client: Client) -> None:
-        """Request a certificate, or use the requested certificate if it was issued.
+        """Request a new certificate if none is requested yet. Once it is issued, store it and use it from then on.
 
         Raises:
             KubeletError: the kubeconfig cannot be read after the certificate was issued.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A kubelet's settings: flags, configuration file and drop-ins in --config-dir, with the kubelet's validation.
+"""Read and validate a kubelet's settings, as the kubelet does: flags, configuration file and drop-ins in --config-dir.
 
 The flags and fields are listed in contracts/kubernetes.json. The messages come from kubernetes
 cmd/kubelet/app/server.go and pkg/kubelet/kubeletconfig/configfiles.
@@ -25,7 +25,7 @@ KIND = "kubelet.config.k8s.io/v1beta1 KubeletConfiguration"
 
 
 class KubeletError(Exception):
-    """The reason why a kubelet does not start, or ends. The text is what it prints after `command failed`."""
+    """A kubelet cannot start or must end. The text is the reason, which the kubelet prints after `command failed`."""
 
 
 @dataclass
@@ -39,31 +39,28 @@ class KubeletSettings:
 
     @property
     def node_name(self) -> str:
-        """The value of --hostname-override in lower case, as in the kubelet.
-
-        If it is empty, the host's name is used.
-        """
+        """The value of --hostname-override in lower case, or an empty string if the kubelet uses the host name."""
         return self.flags.text("hostname-override").strip().lower()
 
     @property
     def rotates(self) -> bool:
-        """Whether the kubelet renews its client certificate. The flag takes precedence over the configuration."""
+        """Whether the kubelet renews its client certificate. The flag takes precedence over the configuration file."""
         given = bool(self.document.get("rotateCertificates"))
         return self.flags.on("rotate-certificates", given)
 
     @property
     def kubeconfig(self) -> str:
-        """The path of the kubelet's own kubeconfig, or an empty string for a standalone kubelet."""
+        """The path of the kubelet's own kubeconfig, or an empty string if the kubelet runs without an API server."""
         return self.flags.text("kubeconfig")
 
     @property
     def bootstrap_kubeconfig(self) -> str:
-        """The path of the kubeconfig with the bootstrap token."""
+        """The path of the kubeconfig that contains the bootstrap token."""
         return self.flags.text("bootstrap-kubeconfig")
 
     @property
     def cert_dir(self) -> str:
-        """The folder for the client certificate."""
+        """The folder for the kubelet's client certificate."""
         return drive(self.flags.text("cert-dir", "/var/lib/kubelet/pki"))
 
     @property
@@ -73,7 +70,7 @@ class KubeletSettings:
 
     @property
     def runtime_endpoint(self) -> str:
-        """The runtime's pipe. The field in the configuration takes precedence over the flag's default."""
+        """The endpoint of the container runtime, from the flag, the configuration or, by default, containerd's pipe."""
         named = self.flags.text("container-runtime-endpoint") or str(
             self.document.get("containerRuntimeEndpoint") or ""
         )
@@ -81,12 +78,12 @@ class KubeletSettings:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels in --node-labels."""
+        """The node labels in --node-labels."""
         return self.flags.pairs("node-labels")
 
     @property
     def taints(self) -> list[dict[str, str]]:
-        """The taints with which the node registers."""
+        """The taints with which the kubelet registers its node."""
         found = [dict(taint) for taint in self.document.get("registerWithTaints") or []]
         for text in self.flags.items_of("register-with-taints"):
             pair, _, effect = text.rpartition(":")
@@ -100,20 +97,20 @@ class KubeletSettings:
 
     @property
     def has_cloud_provider(self) -> bool:
-        """Whether a cloud provider outside the kubelet initializes the node."""
+        """Whether an external cloud provider initializes the node (--cloud-provider=external)."""
         return self.flags.text("cloud-provider") == "external"
 
     @property
     def node_ip(self) -> str:
-        """The address in --node-ip. It is empty if the kubelet has to find an address itself, as with 0.0.0.0 or ::."""
+        """The address in --node-ip, or an empty string if the kubelet finds one itself, as with 0.0.0.0 or ::."""
         given = self.flags.text("node-ip")
         return "" if given in ("0.0.0.0", "::") else given
 
     @property
     def reports_addresses(self) -> bool:
-        """Whether the kubelet reports addresses before an external cloud provider has set them.
+        """Whether the kubelet itself reports the node's addresses before an external cloud provider has set them.
 
-        kubernetes pkg/kubelet/nodestatus/setters.go, NodeAddress (kubernetes/kubernetes#121028, #125337).
+        See kubernetes pkg/kubelet/nodestatus/setters.go, NodeAddress (kubernetes/kubernetes#121028, #125337).
         """
         return not self.has_cloud_provider or bool(self.flags.text("node-ip"))
 
@@ -124,12 +121,12 @@ class KubeletSettings:
 
     @property
     def cluster_dns(self) -> list[str]:
-        """The cluster's name servers."""
+        """The addresses of the cluster's DNS servers."""
         return self.flags.items_of("cluster-dns") or [str(item) for item in self.document.get("clusterDNS") or []]
 
     @property
     def resolv_conf(self) -> str:
-        """The path of resolv.conf. Pod sandboxes fail unless it is empty or `Host` (kubernetes/kubernetes#116782)."""
+        """The setting resolvConf. On Windows, only "" and `Host` are valid (kubernetes/kubernetes#116782)."""
         return str(self.flags.text("resolv-conf") or self.document.get("resolvConf", ""))
 
     @property
@@ -139,7 +136,7 @@ class KubeletSettings:
 
     @property
     def healthz_port(self) -> int:
-        """The port of /healthz."""
+        """The port of the kubelet's health check, /healthz."""
         return int(self.flags.text("healthz-port") or self.document.get("healthzPort") or 10248)
 
     @property
@@ -149,12 +146,12 @@ class KubeletSettings:
 
     @property
     def heartbeat(self) -> float:
-        """The number of seconds between two status updates."""
+        """The number of seconds between two updates of the node's status."""
         return seconds(str(self.document.get("nodeStatusUpdateFrequency") or ""), 0.0) or 10.0
 
     @property
     def lease_seconds(self) -> int:
-        """The duration of a lease in seconds."""
+        """The duration of the node's lease, in seconds."""
         return int(self.document.get("nodeLeaseDurationSeconds") or 40)
 
     @property
@@ -165,13 +162,13 @@ class KubeletSettings:
 
 
 def drive(path: str) -> str:
-    """Return a path as Windows programs interpret it: `/var/lib` is on drive C."""
+    r"""Return a path in the form that Windows programs use, on drive C if it has none: `/var` becomes `C:\var`."""
     text = path.replace("/", "\\")
     return f"C:{text}" if text.startswith("\\") and not text.startswith("\\\\") else text
 
 
 def read(machine: Machine, argv: Sequence[str], version: str) -> KubeletSettings:
-    """Read a kubelet's command line and the files that it names.
+    """Return a kubelet's settings from its command line and from the files that its flags name.
 
     Raises:
         KubeletError: the kubelet rejects the configuration.
@@ -228,7 +225,11 @@ def _decode(text: str, version: str) -> dict[str, Any]:
 
 
 def _drop_ins(machine: Machine, folder: str, settings: KubeletSettings, version: str) -> None:
-    """Merge the drop-ins (`*.conf`, sorted by path) into the configuration. Raise KubeletError if one is invalid."""
+    """Merge the drop-in files (`*.conf`, sorted by path) into the configuration.
+
+    Raises:
+        KubeletError: the folder does not exist, or a drop-in file is invalid.
+    """
     if not machine.files.is_directory(folder):
         raise KubeletError(
             f"failed to merge kubelet configs: failed to walk through kubelet dropin directory {folder!r}: "
@@ -247,7 +248,7 @@ def _drop_ins(machine: Machine, folder: str, settings: KubeletSettings, version:
 
 
 def merge(into: dict[str, Any], over: Mapping[str, Any]) -> None:
-    """Merge one document into another. Objects are merged, and values of all other types are replaced."""
+    """Merge the document `over` into the document `into`. Objects are merged, and other values are replaced."""
     for name, value in over.items():
         if isinstance(value, Mapping) and isinstance(into.get(name), dict):
             merge(into[name], value)
@@ -256,10 +257,10 @@ def merge(into: dict[str, Any], over: Mapping[str, Any]) -> None:
 
 
 def _validate(settings: KubeletSettings) -> None:
-    """Reject the settings that the kubelet rejects on Windows (pkg/kubelet/apis/config/validation).
+    """Check for settings that the kubelet rejects on Windows (pkg/kubelet/apis/config/validation).
 
     Raises:
-        KubeletError: a setting is rejected.
+        KubeletError: the kubelet would reject a setting.
     """
     document = settings.document
     problems: list[str] = []
@@ -285,11 +286,11 @@ _SIGNALS = (
     *("memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"),
     *("containerfs.available", "containerfs.inodesFree", "allocatableMemory.available", "pid.available"),
 )
-"""The eviction signals of the kubelet on all systems: kubernetes pkg/kubelet/eviction/helpers.go (signalToResource)."""
+"""The eviction signals on all systems. Source: kubernetes pkg/kubelet/eviction/helpers.go (signalToResource)."""
 
 
 def _check_resources(document: Mapping[str, Any]) -> None:
-    """Raise KubeletError if an eviction threshold or a reserved resource is invalid: the kubelet then ends.
+    """Raise KubeletError if an eviction threshold or a reserved resource is invalid, which makes the kubelet end.
 
     Sources: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig) and cmd/kubelet/app/server.go (parseResourceList).
     """
@@ -309,9 +310,9 @@ def _check_resources(document: Mapping[str, Any]) -> None:
 
 
 def check_credential_providers(machine: Machine, settings: KubeletSettings) -> None:
-    """Raise KubeletError if a credential provider, or the configuration of credential providers, is invalid or missing.
+    """Raise KubeletError if a credential provider is missing, or if the providers' configuration is wrong or missing.
 
-    The kubelet checks this if both of its flags for credential providers are set:
+    The kubelet checks them only if both flags for credential providers are set. Source:
     pkg/credentialprovider/plugin/plugin.go (RegisterCredentialProviderPlugins). exec.LookPath appends `.exe`.
     """
     path = settings.flags.text("image-credential-provider-config")

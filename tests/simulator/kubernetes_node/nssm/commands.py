@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The command line of nssm.exe: install, set, get, reset (or unset), start, stop, restart, status, remove.
 
-https://nssm.cc/commands. The names of nssm's parameters are in contracts/docker.json. nssm's output is UTF-16, so
-callers that expect one byte per character find a NUL after each character (win_nssm of community.windows removes the
-NULs).
+See https://nssm.cc/commands. The names of nssm's parameters are in contracts/docker.json. nssm's output is UTF-16, so
+callers that expect one byte per character find a NUL after each character. The module win_nssm of community.windows
+removes the NULs.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _install(machine: Machine, invocation: Invocation, words: list[str]) -> str:
 
 
 def _known(name: str) -> tuple[str, str, bool]:
-    """Return nssm's spelling of a parameter, its type, and whether it is a setting of the service itself.
+    """Return (nssm's spelling of a parameter, its type, whether it is a setting of the Windows service itself).
 
     Raises:
         _NssmError: the parameter does not exist.

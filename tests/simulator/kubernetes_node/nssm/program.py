@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""nssm.exe as a service program: it runs an application that does not support services, and restarts it.
+r"""nssm.exe as a service program: it runs an application that cannot run as a service itself, and restarts it.
 
-The application's settings are in the registry (`…\Services\NAME\Parameters`), no matter which program wrote them:
-https://nssm.cc/usage and nssm's README. An application that ends within AppThrottle (1500 ms) is restarted after a
+The application's settings are in the registry (`…\Services\NAME\Parameters`), no matter which program wrote them.
+See https://nssm.cc/usage and nssm's README. An application that ends within AppThrottle (1500 ms) is restarted after a
 delay, which doubles each time up to four minutes. `AppExit` has a default value, and optionally a value for each exit
 code. The values are Restart, Ignore and Exit. The command line is in `commands.py`.
 """
@@ -29,7 +29,7 @@ _LONGEST = 240.0  # seconds
 
 
 def parameters(name: str) -> str:
-    """Return the registry key of a service's parameters."""
+    """Return the path of the registry key with nssm's parameters for a service."""
     return f"{ROOT}\\{name}\\Parameters"
 
 
@@ -39,7 +39,7 @@ def _pairs(value: object) -> dict[str, str]:
 
 
 class _Application:
-    """The application of one service, with the settings that the registry contained when the service started."""
+    """The application that nssm runs for a service, with the settings that the registry had at the service's start."""
 
     def __init__(self, machine: Machine, service: Service) -> None:
         key, data = parameters(service.name), machine.registry.data
@@ -59,7 +59,7 @@ class _Application:
 
 
 class _RunningNssm:
-    """The processes of nssm and its application."""
+    """The processes of nssm and of the application that it runs."""
 
     def __init__(self, machine: Machine, service: Service) -> None:
         self._machine, self._service = machine, service
@@ -77,7 +77,7 @@ class _RunningNssm:
     def _check(self) -> None:
         application = self._application
         if not application.program:
-            raise ServiceError(2, "nssm: the key of the service's parameters has no value Application")
+            raise ServiceError(2, "nssm: the service's registry key Parameters has no value Application")
         try:
             self._machine.programs.find(application.program, application.environment, application.directory)
         except ProgramNotFoundError as error:
@@ -87,7 +87,7 @@ class _RunningNssm:
 
     @property
     def alive(self) -> bool:
-        """Whether nssm is running. It also runs during the delay before a restart of its application."""
+        """Whether nssm is running. nssm keeps running while it waits before it restarts its application."""
         return self._ignored or self._thread.is_alive()
 
     def _run(self) -> None:
@@ -142,7 +142,7 @@ class _RunningNssm:
         return str(found).casefold()
 
     def stop(self) -> None:
-        """End the application, then nssm."""
+        """End the application and then nssm."""
         self._ignored = False
         self._stop.set()
         self._thread.join(3.0)
@@ -155,7 +155,10 @@ class _NssmService:
 
 
 def executable(machine: Machine, name: str) -> str:
-    """Return the Windows path of the program that a service runs. If the service runs nssm, this is the application."""
+    """Return the path of the program that a service runs, or an empty string if the service does not exist.
+
+    If the service runs nssm, this is the path of nssm's application.
+    """
     service = machine.services.get(name)
     if service is None or not service.argv:
         return ""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Command lines of containerd's programs (urfave/cli), with commands, aliases and flags from the contracts."""
+"""Parse command lines of containerd and ctr as urfave/cli does. contracts/containerd.json lists commands and flags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simulator.kubernetes_node.programs import contracts
 
 
 class UsageError(Exception):
-    """A command line that the program rejects.
+    """An error about a command line that the program rejects.
 
     Args:
         text: the last line on standard error, such as `ctr: flag needs an argument: --user`.
@@ -26,18 +26,18 @@ class UsageError(Exception):
 
 @dataclass
 class CommandLine:
-    """A parsed command line: the flags of all levels by long name without dashes, the command, and its arguments."""
+    """A parsed command line. The flags are those of all command levels, by their long names without dashes."""
 
     command: str = ""
     flags: dict[str, list[str]] = field(default_factory=dict)
     arguments: list[str] = field(default_factory=list)
 
     def text(self, name: str, default: str = "") -> str:
-        """Return a flag's last value."""
+        """Return the last value of a flag, or the default if the flag is not given."""
         return self.flags[name][-1] if self.flags.get(name) else default
 
     def on(self, name: str) -> bool:
-        """Return a boolean flag's value."""
+        """Return whether a boolean flag is given and is not `false`."""
         return bool(self.flags.get(name)) and self.flags[name][-1] != "false"
 
 
@@ -46,7 +46,7 @@ def read(program: str, argv: Sequence[str], version: str, hidden: Mapping[str, b
 
     Args:
         argv: the arguments.
-        hidden: the flags that --help does not show, by name; true if the flag takes a value.
+        hidden: the flags that --help does not show, by name. The value is true if the flag takes a value.
 
     Raises:
         UsageError: the program rejects the command line.

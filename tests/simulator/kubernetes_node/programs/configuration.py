@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks of Kubernetes configuration objects against the contracts.
+"""Check the fields of Kubernetes configuration objects against contracts/kubernetes.json.
 
 A value of a wrong type raises an error. Unknown fields are returned, because only some programs reject them
 (`strict_error`).
@@ -21,13 +21,13 @@ class ConfigurationError(Exception):
 
 
 def check(document: Mapping[str, Any], kind: str, version: str) -> list[str]:
-    """Check a document against a kind (`apiVersion Kind`) of a version of Kubernetes.
+    """Check the fields of a document of the given kind (`apiVersion Kind`) for a version of Kubernetes.
 
     Returns:
         The paths of unknown fields, in document order.
 
     Raises:
-        ConfigurationError: a value has the wrong type, or is an invalid duration. The message is that of Go's package
+        ConfigurationError: a value has the wrong type or is an invalid duration. The message is that of Go's package
             json or time.
     """
     known = contracts.fields(kind, version)
@@ -37,15 +37,15 @@ def check(document: Mapping[str, Any], kind: str, version: str) -> list[str]:
 
 
 def strict_error(unknown: list[str]) -> str:
-    """Return the message of a strict decoding error."""
+    """Return the message of a strict decoding error, which lists the paths of unknown fields."""
     return "strict decoding error: " + ", ".join(f'unknown field "{path}"' for path in unknown)
 
 
 def gates(requested: Mapping[str, object], version: str) -> dict[str, bool]:
-    """Return all feature gates: the defaults, overridden by the given gates.
+    """Return the values of all feature gates: the defaults, overridden by the requested values.
 
     Raises:
-        ConfigurationError: a gate is unknown, or is locked to the other value. The message is that of Kubernetes'
+        ConfigurationError: a gate is unknown or is locked to the other value. The message is that of Kubernetes'
             component-base.
     """
     known = contracts.feature_gates(version)

@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the Kubernetes programs and containerd accept, by version: contracts/kubernetes.json and containerd.json.
+"""Read which flags and settings each version of the Kubernetes programs and of containerd accepts.
 
-Both files were made from output of the programs themselves. The key `about` in each file describes how.
+They are listed in contracts/kubernetes.json and contracts/containerd.json, which were made from output of the programs.
+The key `about` in each file describes how.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ FOLDER = Path(__file__).resolve().parents[2] / "contracts"
 
 @functools.cache
 def load(name: str) -> Mapping[str, Any]:
-    """Return the contents of one contract file, e.g. `kubernetes`."""
+    """Return the contents of a file in the folder contracts, given its name without `.json`, such as `kubernetes`."""
     found: Mapping[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     return found
 
 
 def minor_of(version: str) -> str:
-    """Return the minor version `1.37` for `1.37.1`."""
+    """Return the minor version of a version, such as `1.37` for `1.37.1`."""
     return ".".join(version.removeprefix("v").split(".")[:2])
 
 
@@ -41,10 +42,10 @@ def at_least(version: str, minor: str) -> bool:
 
 
 def nearest(contract: str, version: str) -> str:
-    """Return the contract's minor version for a version.
+    """Return the minor version in a contract file that best matches a version.
 
-    If the contract does not contain the version's own minor version, return the latest earlier one. If there is none,
-    return the earliest one in the contract.
+    If the file does not contain the version's own minor version, return the latest earlier one. If there is none,
+    return the earliest one in the file.
     """
     known = sorted(load(contract)["versions"], key=number)
     requested = number(minor_of(version))
@@ -65,7 +66,7 @@ def includes(span: str, minor: str) -> bool:
 
 
 def flags(program: str, version: str, command: str | None = None) -> dict[str, Mapping[str, Any]]:
-    """Return the flags of a version of kubelet, kube-proxy or (with a command) kubeadm.
+    """Return the flags that a version of kubelet, kube-proxy or a kubeadm command accepts.
 
     The keys are the names of the flags without dashes.
     """
@@ -84,7 +85,7 @@ def commands(version: str) -> set[str]:
 
 
 def feature_gates(version: str) -> dict[str, tuple[bool, bool]]:
-    """Return the feature gates of a version by name: the default, and whether the gate is locked to its default."""
+    """Return (default, whether the gate is locked to it) for each feature gate of a version, by the gate's name."""
     minor = nearest("kubernetes", version)
     found: dict[str, tuple[bool, bool]] = {}
     for name, stages in load("kubernetes")["feature_gates"].items():
@@ -95,7 +96,7 @@ def feature_gates(version: str) -> dict[str, tuple[bool, bool]]:
 
 
 def kinds(version: str) -> dict[str, str]:
-    """Return the configuration kinds of a version: for each `apiVersion Kind` either `yes` or `experimental`."""
+    """Return `yes` or `experimental` for each configuration kind (`apiVersion Kind`) that a version accepts."""
     minor = nearest("kubernetes", version)
     found: dict[str, str] = {}
     for name, about in load("kubernetes")["configuration"].items():
@@ -106,7 +107,7 @@ def kinds(version: str) -> dict[str, str]:
 
 
 def fields(kind: str, version: str) -> dict[str, str]:
-    """Return the fields of a configuration kind (`apiVersion Kind`) in a version: types by path."""
+    """Return the type of each field of a configuration kind (`apiVersion Kind`) in a version, by the field's path."""
     minor = nearest("kubernetes", version)
     found: dict[str, str] = {}
     for path, about in load("kubernetes")["configuration"][kind]["fields"].items():

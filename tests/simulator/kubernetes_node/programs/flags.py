@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Command lines of the Kubernetes programs (spf13/pflag), with flags and types from the contracts."""
+"""Parse command lines of the Kubernetes programs as spf13/pflag does, given the flags and their types."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ _LISTS = {"stringSlice", "mapStringString", "mapStringBool", "[]v1.Taint"}
 
 
 class FlagError(Exception):
-    """A command line that the program rejects. The text is pflag's error message."""
+    """An error about a command line that the program rejects. The text is pflag's error message."""
 
 
 class CommandFlags(dict[str, list[str]]):
     """The flags of a command line: the values that were given for each name, in order."""
 
     def text(self, name: str, default: str = "") -> str:
-        """Return the last value of a flag."""
+        """Return the last value of a flag, or the default if the flag is not given."""
         return self[name][-1] if self.get(name) else default
 
     def on(self, name: str, default: bool = False) -> bool:
-        """Return a boolean flag's value."""
+        """Return the last value of a boolean flag, or the default if the flag is not given."""
         return self[name][-1] in _TRUE if self.get(name) else default
 
     def items_of(self, name: str) -> list[str]:
-        """Return the elements of a list flag, which may be repeated or contain commas."""
+        """Return the elements of a list flag, which may be given more than once and whose values may contain commas."""
         return [item for value in self.get(name, []) for item in value.split(",") if item]
 
     def pairs(self, name: str) -> dict[str, str]:
-        """Return a map flag's keys and values."""
+        """Return the keys and values of a flag whose value is a map, such as `a=1,b=2`."""
         return {key.strip(): value.strip() for key, _, value in (item.partition("=") for item in self.items_of(name))}
 
 
@@ -43,7 +43,7 @@ def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[
 
     Args:
         argv: the arguments.
-        known: the flags by name, with `type` and optionally `short`.
+        known: the flags that the program accepts, by name. Each has a `type` and optionally `short`, its letter.
 
     Returns:
         The flags, and the arguments that are not flags.
@@ -81,7 +81,7 @@ def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[
 
 
 def _split(word: str, shorts: Mapping[str, str], known: Mapping[str, object]) -> tuple[str, bool, str]:
-    """Return the name of the flag in a word, whether the word contains a value, and this value.
+    """Return (name of the flag in an argument, whether the argument contains a value, this value).
 
     Raises:
         FlagError: the flag is unknown.

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """kubectl.exe: `get node NAME -o jsonpath={.field}`. Nothing else is modelled.
 
-https://kubernetes.io/docs/reference/kubectl/jsonpath/. For a field that the object does not have, the output is empty.
+See https://kubernetes.io/docs/reference/kubectl/jsonpath/. For a field that the object does not have, the output is
+empty.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Log files and the standard error of a node's programs."""
+"""The log lines of a node's programs, and where they go: a log file, or a function that stands for standard error."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 Stderr = Callable[[str], None]
-"""A function that is called with each line, without the line ending."""
+"""A function that is called with each line that a program writes to standard error, without the line ending."""
 
 
 def nowhere(text: str) -> None:
-    """Discard a line. Services use this, because Windows gives them no standard error."""
+    """Discard a line. This is the default for services, because Windows gives them no standard error."""
 
 
 def klog(severity: str, text: str) -> str:
@@ -28,14 +28,15 @@ def klog(severity: str, text: str) -> str:
 
 
 class ProgramLogFile:
-    """A log file to which lines are appended. Without a path, lines are discarded.
+    """A log file to which lines are appended.
 
     Args:
-        path: a Windows path. Its folder must exist, because Go's os.OpenFile does not create it.
+        path: a Windows path, or an empty string to discard the lines. The file's folder must exist, because Go's
+            os.OpenFile does not create it.
 
     Raises:
-        ServiceError: 1053 if the file cannot be opened, because the program then ends before it reports to the service
-            control manager.
+        ServiceError: the file cannot be opened. The error code is 1053, because the program ends before it reports to
+            the service control manager.
     """
 
     def __init__(self, machine: Machine, path: str) -> None:

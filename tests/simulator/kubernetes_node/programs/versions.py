@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The version of an executable on the node."""
+"""Find the version of an executable on a node."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One connection to the registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md
+"""Handle the requests of one connection to the simulated image registry.
 
-Authentication: https://distribution.github.io/distribution/spec/auth/token/ (a 401 response names the realm, the
-service and the scope).
+Sources: https://github.com/opencontainers/distribution-spec/blob/main/spec.md and, for authentication,
+https://distribution.github.io/distribution/spec/auth/token/.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PORTAL = b"<!DOCTYPE html><html><body>Please sign in to the network.</body></ht
 
 
 class RegistryHandler(BaseHTTPRequestHandler):
-    """A handler of requests that read from or write to a registry."""
+    """The HTTP request handler of the simulated image registry."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -42,7 +42,7 @@ class RegistryHandler(BaseHTTPRequestHandler):
         return self.server.owner
 
     def do_GET(self) -> None:
-        """Handle a request."""
+        """Send a manifest, a blob, a list of tags or a token."""
         self.owner.count("requests")
         parts = urlsplit(self.path)
         if parts.path == "/token":
@@ -95,7 +95,7 @@ class RegistryHandler(BaseHTTPRequestHandler):
         return self.owner.faults.take(self.command, f"/{namespace}{parts.path}" if namespace else parts.path)
 
     def _refuse(self, fault: ArtifactFault) -> bool:
-        """Apply a fault that replaces the response. Return False if the caller must still send (damaged) content."""
+        """Wait or send an error response as a fault requires, and return whether a response was sent."""
         if fault.kind == "silence":
             time.sleep(fault.seconds)
         elif fault.kind == "status":
@@ -114,7 +114,7 @@ class RegistryHandler(BaseHTTPRequestHandler):
         return False
 
     def _admitted(self) -> bool:
-        """Return whether the client is authorized. If it is not, send an error response."""
+        """Return whether the client is authorized. If it is not, also send an error response."""
         owner = self.owner
         basic = "Basic " + base64.b64encode(owner.user.encode()).decode()
         expected = basic if owner.auth == "basic" else f"Bearer {_TOKEN}"
@@ -139,7 +139,7 @@ class RegistryHandler(BaseHTTPRequestHandler):
     # -- writing
 
     def do_POST(self) -> None:
-        """Start an upload."""
+        """Start the upload of a blob."""
         self._body()
         if self._admitted():
             self._answer(202, {"Location": f"{urlsplit(self.path).path.rstrip('/')}/1"})
@@ -170,7 +170,7 @@ class RegistryHandler(BaseHTTPRequestHandler):
         self._answer(201, {"Docker-Content-Digest": digest, "Location": parts.path})
 
     def _failing(self, name: str, requested: str, namespace: str = "") -> bool:
-        """If the name is configured to fail, send an error response. Return whether an error response was sent."""
+        """Send an error response if the registry is configured to fail for an image, and return whether it was sent."""
         status = self.owner.failures.get(f"{namespace or name.partition('/')[0]}/{name}:{requested}")
         if status:
             self._fail(status, "UNAVAILABLE", "injected")

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A real registry: Debian's docker-registry (https://distribution.github.io/distribution/).
+"""Run a real image registry for tests: Debian's docker-registry (https://distribution.github.io/distribution/).
 
-Its content, such as the small images of `upstream`, is uploaded through its API.
+Its content, such as the small images of the module `upstream`, is uploaded through its API.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _TIME_LIMIT = 20.0
 
 
 def unavailable() -> str:
-    """Return why the real registry cannot run here, or an empty string if it can."""
+    """Return why a real registry cannot run on this machine, or an empty string if it can."""
     return "" if shutil.which(_PROGRAM) else f"{_PROGRAM} is not installed (Debian: apt-get install {_PROGRAM})"
 
 
 class RealRegistry:
-    """A docker-registry on a free port, with its files in a temporary folder. It is a context manager.
+    """A running docker-registry on a free port, with its files in a temporary folder. It is a context manager.
 
     Args:
         address: the IPv4 address to listen on.
@@ -64,7 +64,7 @@ class RealRegistry:
 
     @property
     def url(self) -> str:
-        """The URL, such as `http://127.0.0.1:5000`."""
+        """The URL of the registry, such as `http://127.0.0.1:5000`."""
         return f"http://{self.address}:{self.port}"
 
     def _wait(self) -> None:
@@ -93,14 +93,14 @@ class RealRegistry:
             connection.close()
 
     def fill(self, images: Blobs, names: Iterable[str] | None = None) -> None:
-        """Push images. For example, `registry.k8s.io/pause:3.10.2` is pushed to the repository `pause`.
+        """Push images to the registry. For example, `registry.k8s.io/pause:3.10.2` is pushed to the repository `pause`.
 
         Args:
             images: the available images.
-            names: the names of the images to push; by default all.
+            names: the names of the images to push; by default, all images.
 
         Raises:
-            ValueError: the registry rejects an image. The text contains its message.
+            ValueError: the registry rejects an image. The text contains the registry's message.
         """
         for name in images.tags if names is None else names:
             path, _, tag = name.partition("/")[2].rpartition(":")
@@ -130,7 +130,7 @@ class RealRegistry:
         return headers
 
     def digest(self, path: str, tag: str) -> str | None:
-        """Return the digest of a tag, or None if the tag does not exist."""
+        """Return the digest that a tag in the registry refers to, or None if the tag does not exist."""
         connection = http.client.HTTPConnection(self.address, self.port, timeout=_TIME_LIMIT)
         try:
             connection.request(

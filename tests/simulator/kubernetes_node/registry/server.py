@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A registry of container images with the OCI distribution API and faults. It can also be a mirror (`?ns=`).
+"""Simulate a registry of container images, which tests can make fail. It can also be a mirror of other registries.
 
     python -m simulator.kubernetes_node.registry.server --port 5000
 
-https://github.com/opencontainers/distribution-spec. containerd sends `ns` to mirrors
-(https://github.com/containerd/containerd/blob/main/docs/hosts.md).
+See https://github.com/opencontainers/distribution-spec. In requests to a mirror, containerd names the original registry
+in the parameter `ns` (https://github.com/containerd/containerd/blob/main/docs/hosts.md).
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ class SimulatedRegistry:
 
     Args:
         address, port: the address to listen on; port 0 picks a free port.
-        images: the content; by default the images of `upstream`.
-        tls: the context for HTTPS (`simulator.artifacts.certificates.PrivateCA`); None for plain HTTP.
-        user: the `user:password` that clients need; empty for anonymous access.
+        images: the content; by default, the images of the module `upstream`.
+        tls: the SSL context for HTTPS, such as one of `simulator.artifacts.certificates.PrivateCA`; None for plain
+            HTTP.
+        user: the `user:password` that clients need, or an empty string for anonymous access.
         auth: the authentication: `basic`, or `bearer` with a token from `/token`. The client needs `user` to get this
             token.
-        rate: the maximum number of bytes per second of each connection; 0 for no limit.
+        rate: the maximum number of bytes per second that each connection gets; 0 for no limit.
     """
 
     def __init__(self, address: str = "127.0.0.1", port: int = 0, images: Blobs | None = None, *,
@@ -49,18 +50,18 @@ class SimulatedRegistry:
         self.counters: Counter[str] = Counter()
         """The counters `requests` (GET and HEAD), `manifests` and `blobs` (only GET), `bytes`, `tokens`, `pushed`.
 
-        `most_at_once` is the maximum number of bodies sent at the same time. Each manifest that is requested by tag
-        also has a counter `NAME:TAG`.
+        `most_at_once` is the maximum number of response bodies that were sent at the same time. Each manifest that is
+        requested by tag also has a counter `NAME:TAG`.
         """
         self.faults = Faults()
         """Faults by path, such as `/registry.k8s.io/v2/pause/manifests/3.10.2`.
 
-        If a request has no `ns`, its path does not begin with the host.
+        The path begins with the host if the request has the parameter `ns`. Otherwise, it begins with `/v2`.
         """
         self.failures: dict[str, int] = {}
-        """Names (`host/path:tag`) with the HTTP status to return for them.
+        """The HTTP status to return for each image (`host/path:tag`) that must fail.
 
-        If a request has no `ns`, the first part of its path stands for the host, as in `pause/pause:3.10`.
+        If a request has no parameter `ns`, the first part of the path stands for the host, as in `pause/pause:3.10`.
         """
         self._lock = threading.Lock()
         self._sending = 0
@@ -73,7 +74,7 @@ class SimulatedRegistry:
 
     @property
     def url(self) -> str:
-        """The URL, such as `http://127.0.0.1:5000`."""
+        """The URL of the registry, such as `http://127.0.0.1:5000`."""
         return f"{'https' if self.tls else 'http'}://{self.address}:{self.port}"
 
     def stop(self) -> None:
@@ -87,10 +88,10 @@ class SimulatedRegistry:
         self.stop()
 
     def fault(self, kind: str, path: str = "*", **options: Any) -> None:
-        """Set a fault.
+        """Make the registry respond with a fault to requests for a path.
 
         Kinds: `status` (with `retry_after`), `cut`, `truncated`, `wrong`, `slow`, `silence`, `loop`, `redirect`, `html`
-        and `no-range`; see `simulator.artifacts.faults`.
+            and `no-range`; see `simulator.artifacts.faults`.
         """
         self.faults.add(ArtifactFault(kind, path, **options))
 
@@ -118,9 +119,9 @@ class SimulatedRegistry:
             self.counters.clear()
 
     def find(self, name: str, namespace: str, requested: str) -> str | None:
-        """Return the digest that a tag or a digest refers to, or None if the registry does not have it.
+        """Return the digest of the content with this tag or digest, or None if the registry does not have it.
 
-        If the request has no `ns`, the name may be a repository's path with or without its host.
+        If the request has no parameter `ns`, the name may be a repository's path with or without the host.
         """
         if requested.startswith("sha256:"):
             return requested if requested in self.images.content else None
@@ -145,12 +146,12 @@ class SimulatedRegistry:
         return sorted(known.rpartition(":")[2] for known in self.images.tags if prefix in f"/{known}")
 
     def tag(self, name: str, tag: str, digest: str) -> None:
-        """Add a tag for pushed content."""
+        """Add a tag that refers to pushed content."""
         self.images.tags[f"{self.address}:{self.port}/{name}:{tag}"] = digest
 
 
 def main() -> None:
-    """Serve until interrupted."""
+    """Run a simulated registry until it is interrupted."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=5000)

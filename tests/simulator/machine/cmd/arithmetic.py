@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`set /a`: assignments of signed 32-bit integers.
+"""Evaluate `set /a` of cmd.exe, which assigns signed 32-bit integers to variables.
 
-https://learn.microsoft.com/windows-server/administration/windows-commands/set_1. Variable names need no percent signs.
-A variable whose value is not a number counts as 0.
+See https://learn.microsoft.com/windows-server/administration/windows-commands/set_1. Variable names need no percent
+signs. A variable whose value is not a number counts as 0.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _wrapped(value: int) -> int:
 
 
 class _NumberExpression:
-    """An expression that is evaluated while it is parsed."""
+    """An arithmetic expression of `set /a`, which is evaluated while it is parsed."""
 
     def __init__(self, session: Session, text: str) -> None:
         self._session = session
@@ -101,10 +101,10 @@ def _number(text: str) -> int:
 
 
 def set_numbers(session: Session, text: str) -> ProgramResult:
-    """Evaluate `NAME=EXPRESSION`, or several assignments that are separated by commas.
+    """Evaluate one or more assignments of `set /a` (`NAME=EXPRESSION`), which are separated by commas.
 
     Raises:
-        CmdNotModelledError: the text has another form, divides by zero, or contains an invalid octal number.
+        CmdNotModelledError: an assignment has another form, divides by zero, or contains an invalid octal number.
     """
     for part in text.split(","):
         name, equals, expression = part.partition("=")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The built-in commands of cmd.exe. Only some commands, and some of their options, are modelled.
 
-https://learn.microsoft.com/windows-server/administration/windows-commands/windows-commands
+See https://learn.microsoft.com/windows-server/administration/windows-commands/windows-commands.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ EVEN_EMPTY = "\0"
 
 
 def name_and_rest(text: str) -> tuple[str, str]:
-    """Return the name of a command, and the text after the name. The name is empty if the text begins with a path."""
+    """Split a command into its name and the text after it. The name is empty if the command begins with a path."""
     match = re.match(r"[A-Za-z]+(?=[\s.(\\/:]|$)", text)
     if not match or re.match(r"[A-Za-z]:", text):
         return "", text
@@ -175,7 +175,7 @@ def _rmdir(session: Session, rest: str) -> ProgramResult:
 
 
 def _used_below(session: Session, path: str) -> list[str]:
-    """Return the files in a folder that cannot be deleted because other processes use them."""
+    """Return the files in and below a folder that cannot be deleted because other processes use them."""
     files = session.machine.files
     if not files.open.blocks_below(path):
         return []
@@ -183,7 +183,7 @@ def _used_below(session: Session, path: str) -> list[str]:
 
 
 def _mklink(session: Session, rest: str) -> ProgramResult:
-    """Create a link: https://learn.microsoft.com/windows-server/administration/windows-commands/mklink"""
+    """Create a link (https://learn.microsoft.com/windows-server/administration/windows-commands/mklink)."""
     words = command_line.split(rest)
     switches = {word.casefold() for word in words if word.startswith("/")}
     paths = [session.absolute(word) for word in words if not word.startswith("/")]
@@ -212,7 +212,7 @@ def _is_in_folder(session: Session, path: str) -> bool:
 
 
 def _copy(session: Session, rest: str) -> ProgramResult:
-    """Copy a file, or join several with `+` (byte by byte, as with /b, which is the only mode modelled)."""
+    """Copy a file, or join files whose names are separated by `+`. Only the binary mode (/b) is modelled."""
     words = [word for word in command_line.split(rest) if not word.startswith("/")]
     sources = [session.absolute(part) for part in words[0].split("+")] if words else []
     files = session.machine.files
@@ -233,8 +233,8 @@ def _copy(session: Session, rest: str) -> ProgramResult:
 def _move(session: Session, rest: str) -> ProgramResult:
     """Move one file, and replace any file at the destination. Within a volume, the file keeps its access list.
 
-    https://learn.microsoft.com/windows-server/administration/windows-commands/move
-    https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-movefileexw
+    See https://learn.microsoft.com/windows-server/administration/windows-commands/move and
+    https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-movefileexw.
     """
     words = [word for word in command_line.split(rest) if not word.startswith("/")]
     if len(words) != 2:
@@ -278,7 +278,7 @@ def _exit(session: Session, rest: str) -> ProgramResult:
 
 
 def _goto(session: Session, rest: str) -> ProgramResult:
-    """Jump to the end of the batch file (`:eof`). No other label is modelled."""
+    """Simulate `goto :eof`, which ends the batch file. No other label is modelled."""
     raise ExitSignal(None, batch=True)
 
 

@@ -1,24 +1,24 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Exceptions that end a line of cmd.exe."""
+"""Exceptions that end the execution of a command line of cmd.exe."""
 
 from __future__ import annotations
 
 
 class CmdNotModelledError(Exception):
-    """A part of cmd.exe's language that the simulator does not model. The text names this part."""
+    """A command line uses a part of cmd.exe's language that the simulator does not model. The text names this part."""
 
 
 class SyntaxRefusedError(Exception):
-    """A line with invalid syntax. The text is cmd.exe's error message."""
+    """A command line has invalid syntax. The text is cmd.exe's error message."""
 
 
 class ExitSignal(Exception):
     """Raised when the command `exit` or `goto :eof` ends a batch file or cmd.exe.
 
     Args:
-        code: the exit code; None keeps the current one.
-        batch: whether only the batch file ends (`exit /b`, `goto :eof`).
+        code: the exit code, or None to keep the current one.
+        batch: whether only the batch file ends, as with `exit /b` and `goto :eof`, and not cmd.exe.
     """
 
     def __init__(self, code: int | None, *, batch: bool) -> None:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Percent signs: the replacements in a line before cmd.exe parses it, and the variables of `for`.
+"""Replace what begins with a percent sign: `%NAME%` before cmd.exe parses a line, and the variables of `for`.
 
-https://learn.microsoft.com/windows-server/administration/windows-commands/set,
-https://learn.microsoft.com/windows-server/administration/windows-commands/for
+See https://learn.microsoft.com/windows-server/administration/windows-commands/set and
+https://learn.microsoft.com/windows-server/administration/windows-commands/for.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from simulator.machine.cmd.errors import CmdNotModelledError
 
 
 def expand(line: str, variables: Mapping[str, str], arguments: Sequence[str] | None = None) -> str:
-    """Return a line with all `%NAME%` replaced.
+    """Return a line in which each `%NAME%` is replaced by the value of the variable.
 
     Args:
-        arguments: the arguments of the batch file that contains the line, starting with its path; None on a command
-            line. An undefined variable is left as it is on a command line, and removed in a batch file.
+        arguments: the path and the arguments of the batch file that contains the line, or None for an interactive
+            command line. Undefined variables are removed in a batch file and left unchanged on a command line.
 
     Raises:
         CmdNotModelledError: the line contains `%NAME:...%`, a computed variable such as `%DATE%`, or a modifier that is
@@ -41,7 +41,7 @@ def expand(line: str, variables: Mapping[str, str], arguments: Sequence[str] | N
 
 
 def _percent(text: str, known: Mapping[str, str], arguments: Sequence[str] | None) -> tuple[int, str]:
-    """For a string that starts with `%`, return how many of its first characters are replaced, and the replacement."""
+    """Return (number of characters to replace, replacement) for a string that starts with `%`."""
     if arguments is not None:
         if text.startswith("%%"):
             return 2, "%"
@@ -71,7 +71,11 @@ def _argument(arguments: Sequence[str], place: str, modifiers: str | None) -> st
 
 
 def modified(value: str, modifiers: str) -> str:
-    """Apply the modifiers of `%~fdpnxVALUE` to a path. Raise CmdNotModelledError for `s` and for a relative path."""
+    """Return the parts of a path that the modifiers in `%~fdpnxVALUE` select.
+
+    Raises:
+        CmdNotModelledError: a modifier is `s`, or the path is relative.
+    """
     bare = value.strip('"')
     if not modifiers:
         return bare
@@ -88,7 +92,7 @@ def modified(value: str, modifiers: str) -> str:
 
 
 def substitute(text: str, letters: Mapping[str, str]) -> str:
-    """Return a string in which variables of `for` (such as `%i` and `%~nxi`) are replaced."""
+    """Return a string in which the variables of `for`, such as `%i` and `%~nxi`, are replaced by their values."""
     known = "".join(map(re.escape, letters))
 
     def value(match: re.Match[str]) -> str:

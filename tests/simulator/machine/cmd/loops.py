@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The items over which `for` iterates: words, files, numbers, and the fields of lines.
+"""Yield the items over which `for` of cmd.exe iterates: words, files, numbers, and the fields of lines.
 
-https://learn.microsoft.com/windows-server/administration/windows-commands/for
+See https://learn.microsoft.com/windows-server/administration/windows-commands/for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from simulator.machine.wildcards import matches
 
 
 def set_members(session: Session, text: str) -> Iterator[str]:
-    """Yield the words of a set. A word with wildcards yields the files that match it, each with the word's folder.
+    """Yield the words in the parentheses of `for`. For a word with wildcards, yield the paths of the matching files.
 
     Raises:
         CmdNotModelledError: the folder of a word contains wildcards.
@@ -36,10 +36,10 @@ def set_members(session: Session, text: str) -> Iterator[str]:
 
 
 def numbers(text: str) -> Iterator[str]:
-    """Yield the numbers of `/l (start, step, end)`.
+    """Yield the numbers over which `for /l` with `(start, step, end)` iterates.
 
     Raises:
-        CmdNotModelledError: there are not three numbers, or the step is 0.
+        CmdNotModelledError: the text does not contain exactly three numbers, or the step is 0.
     """
     parts = [int(part) for part in re.split(r"[\s,;]+", text.strip()) if re.fullmatch(r"[+-]?\d+", part)]
     if len(parts) != 3 or parts[1] == 0:
@@ -50,14 +50,14 @@ def numbers(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Fields:
-    """The options of `/f`.
+    """The options of `for /f`.
 
     Args:
         tokens: the numbers of the fields to use from each line, counted from 1.
         remainder: whether the rest of the line after these fields is also used (`*`).
         delimiters: the characters that separate fields.
         skip: the number of lines to skip at the beginning.
-        comment: the first character of lines to skip.
+        comment: lines that begin with this character are skipped.
     """
 
     tokens: tuple[int, ...] = (1,)
@@ -67,7 +67,7 @@ class Fields:
     comment: str = ";"
 
     def of(self, line: str, letter: str) -> dict[str, str] | None:
-        """Return the variables that a line defines, beginning with `letter`. Return None if the line is skipped."""
+        """Return the values that a line gives to `letter` and the letters after it, or None if the line is skipped."""
         if not line or (self.comment and line.startswith(self.comment)):
             return None
         pattern = f"[{re.escape(self.delimiters)}]+" if self.delimiters else r"(?!)"
@@ -84,7 +84,7 @@ class Fields:
 
 
 def fields(options: str) -> Fields:
-    """Parse the options of `/f`.
+    """Parse the options of `for /f`.
 
     Raises:
         CmdNotModelledError: the simulator does not model the syntax.

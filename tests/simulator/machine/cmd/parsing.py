@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parsing a line of cmd.exe: commands, operators, parentheses, `if`, `for` and redirections.
+"""Parse a command line of cmd.exe: commands, operators, parentheses, `if`, `for` and redirections.
 
 The grammar follows the parser of ReactOS (base/shell/cmd/parser.c), which follows Windows. The body of `if` and `for`
 extends to the end of the line or to the closing parenthesis.
@@ -30,7 +30,7 @@ class Simple:
     """A command with its arguments as one string. Quotes are kept, and carets (`^`) are removed.
 
     Args:
-        quiet: whether `@` precedes the command. The other kinds of commands also have this field.
+        quiet: whether `@` precedes the command.
     """
 
     text: str
@@ -40,7 +40,7 @@ class Simple:
 
 @dataclass
 class Group:
-    """Commands in parentheses."""
+    """A group of commands in parentheses."""
 
     steps: list[CmdStep]
     redirections: list[CmdRedirection] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Group:
 
 @dataclass
 class CmdIf:
-    """`if [not] condition body [else other]`."""
+    """The command `if [not] condition body [else other]`."""
 
     condition: list[str]
     negated: bool
@@ -61,7 +61,7 @@ class CmdIf:
 
 @dataclass
 class For:
-    """`for [/l | /f "options"] %letter in (items) do body`."""
+    """The command `for [/l | /f "options"] %letter in (items) do body`."""
 
     kind: str
     options: str
@@ -76,18 +76,18 @@ Node = Simple | Group | CmdIf | For
 
 @dataclass
 class CmdStep:
-    """A command and the operator before it."""
+    """A command and the operator that connects it with the command before it."""
 
     operator: str
     node: Node
 
 
 def parse(line: str) -> list[CmdStep]:
-    """Parse the commands of a line or of a block of lines in parentheses.
+    """Parse the commands in one line, or in a block of lines that parentheses hold together.
 
     Raises:
         SyntaxRefusedError: the syntax is invalid.
-        CmdNotModelledError: the simulator does not model the line.
+        CmdNotModelledError: the simulator does not model a part of the line.
     """
     parser = _Parser(line)
     steps = parser.sequence()
@@ -115,7 +115,7 @@ class _Parser:
             self.at += 1
 
     def sequence(self) -> list[CmdStep]:
-        """Parse commands up to the end or the closing parenthesis.
+        """Parse commands up to the end of the text or the closing parenthesis.
 
         Raises:
             SyntaxRefusedError: a command is invalid, or `|`, `&&` or `||` comes last.
@@ -264,7 +264,7 @@ class _Parser:
         return CmdIf(words, negated, ignore_case, body, other)
 
     def one_or_all(self) -> list[CmdStep]:
-        """Parse the body of `if` or `else`. It extends to the end, unless it is a group that `else` follows."""
+        """Parse the body of `if` or `else`, which ends with the line unless it is a group before `else`."""
         self.blanks()
         start = self.at
         if self.rest().startswith("("):

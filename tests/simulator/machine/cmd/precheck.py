@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A check of a whole batch file before its first line runs. It rejects syntax that is not modelled."""
+"""Check a whole batch file before its first line runs, to reject syntax that the simulator does not model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FILES = (".bat", ".cmd", ".exe")
 
 
 def check(blocks: Iterable[str]) -> None:
-    """Check the commands of a batch file before their percent signs are replaced.
+    """Check the commands of a batch file, in which variables such as `%NAME%` are not replaced yet.
 
     Raises:
         CmdNotModelledError: the simulator does not model the syntax.

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running the commands of a line or of a batch file.
+"""Run a command line or a batch file as cmd.exe does.
 
-https://learn.microsoft.com/windows-server/administration/windows-commands/cmd
+See https://learn.microsoft.com/windows-server/administration/windows-commands/cmd.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KEEPING = ("echo", "rem", "if", "for", "set", "cd", "chdir", "setlocal", "endlo
 
 @dataclass
 class CmdOutput:
-    """The output of commands."""
+    """The output that commands have written."""
 
     stdout: list[str] = field(default_factory=list)
     stderr: list[str] = field(default_factory=list)
@@ -40,7 +40,7 @@ class CmdShell:
     """One instance of cmd.exe.
 
     Args:
-        arguments: the arguments of the batch file, starting with its path; None for a command line.
+        arguments: the path and the arguments of the batch file that runs, or None for a command line.
     """
 
     def __init__(self, session: Session, stdin: Input = b"", arguments: Sequence[str] | None = None) -> None:
@@ -53,7 +53,7 @@ class CmdShell:
         self._kept: list[tuple[str, dict[str, str]]] = []
 
     def line(self, text: str, output: CmdOutput) -> int:
-        """Run a line or a block of lines, and return its exit code.
+        """Run a line or a block of lines, and return the exit code.
 
         Raises:
             ExitSignal: `exit` or `goto :eof` was run.
@@ -67,10 +67,10 @@ class CmdShell:
         return self.steps(steps, output, self.stdin)
 
     def _show(self, steps: Sequence[CmdStep], output: CmdOutput) -> None:
-        """Write the prompt and the command that is about to run, as cmd.exe does while echo is on.
+        """Write the prompt and the commands that are about to run, as cmd.exe does while echo is on.
 
         Raises:
-            CmdNotModelledError: the command is a block, `if` or `for`.
+            CmdNotModelledError: one of the commands is a block, `if` or `for`.
         """
         shown = ""
         for step in steps:
@@ -167,9 +167,9 @@ class CmdShell:
         return self.session.machine.files.read_bytes(self.session.absolute(target))
 
     def _opened(self, item: CmdRedirection, target: str) -> str:
-        """Open a redirection's file, and empty it unless output is appended to it.
+        """Check that the file of a redirection can be used, and empty it if output replaces its contents.
 
-        Return an error message, or an empty string on success.
+        Return an error message, or an empty string if the file can be used.
         """
         if target.startswith("&") or target.casefold() == "nul":
             return ""
@@ -212,7 +212,7 @@ class CmdShell:
         return result.exit_code
 
     def _local(self, name: str) -> None:
-        """Run setlocal or endlocal, which save and restore the variables and the current folder."""
+        """Run setlocal or endlocal, which save or restore the environment variables and the current folder."""
         session = self.session
         if name == "setlocal" and self.arguments is not None:
             self._kept.append((session.directory, dict(session.environment)))
@@ -220,7 +220,7 @@ class CmdShell:
             session.directory, session.environment = self._kept.pop()
 
     def end_batch(self) -> None:
-        """If endlocal is missing, restore what setlocal saved."""
+        """Restore what the first setlocal saved if the batch file ends without endlocal."""
         if self._kept:
             self.session.directory, self.session.environment = self._kept[0]
 
@@ -269,7 +269,7 @@ class CmdShell:
         return code
 
     def _rounds(self, node: For, output: CmdOutput) -> list[dict[str, str]]:
-        """Return a list with the variables for each iteration of a loop."""
+        """Return the variables of a `for` loop for each iteration."""
         items = substitute(node.items, self._letters)
         if node.kind == "/l":
             return [{node.letter: text} for text in loops.numbers(items)]
@@ -316,7 +316,7 @@ def _compared(kind: str, left: str, right: str, *, ignore_case: bool) -> bool:
 
 
 def run_line(session: Session, line: str, stdin: Input = b"") -> ProgramResult:
-    """Run a command line, and return its output and exit code."""
+    """Run a command line of cmd.exe, and return its output and exit code."""
     shell, output = CmdShell(session, stdin), CmdOutput()
     try:
         code = shell.line(line, output)
@@ -368,7 +368,7 @@ def run_batch(session: Session, path: str, arguments: Sequence[str], stdin: Inpu
 
 
 def _blocks(text: str) -> list[str]:
-    """Return the lines of a batch file, except empty lines and comments (`::`). The lines of a block form one item."""
+    """Return the lines of a batch file without empty lines and comments (`::`). The lines of a block are one item."""
     found: list[str] = []
     block, depth = "", 0
     for line in text.replace("\r\n", "\n").split("\n"):

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-Acl and Set-Acl for files and folders. Get-Acl's objects contain the owner and the access list as SDDL.
+"""Simulate Get-Acl and Set-Acl for files and folders. Get-Acl also returns the owner and the access list as SDDL.
 
-https://learn.microsoft.com/windows/win32/secauthz/security-descriptor-string-format
+See https://learn.microsoft.com/windows/win32/secauthz/security-descriptor-string-format.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RIGHTS = {
 
 
 def _name(machine: Machine, who: str) -> str:
-    """Return the name that .NET displays for an account."""
+    """Return the name that .NET displays for an account, which is given by its SID or SDDL abbreviation."""
     full = sid(who)
     return accounts.name_of(machine, full) or full
 
@@ -62,9 +62,9 @@ def _rule(machine: Machine, entry: str) -> PSObject:
 
 
 def read_sddl(machine: Machine, path: str) -> str:
-    """Return the SDDL of an existing item as Get-Acl reads it.
+    """Return the security descriptor of an existing file or folder as SDDL, as Get-Acl reads it.
 
-    Get-Acl enables SeBackupPrivilege, so administrators may read every access list:
+    Get-Acl enables SeBackupPrivilege, so administrators may read every access list. Source:
 
     https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/namespaces/FileSystemSecurity.cs
 
@@ -83,7 +83,7 @@ def _unauthorized(category: str) -> CmdletError:
 
 
 def get_acl(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the owners and access lists of files and folders."""
+    """Simulate Get-Acl, which returns the owners and access lists of files and folders."""
     for place in paths.selected(machine, bound, default=paths.directory(bound)):
         if place.provider != "FileSystem":
             raise NotModelled("access lists of registry keys")
@@ -111,7 +111,7 @@ def get_acl(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_acl(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set the owners and access lists of files and folders to those in an object from Get-Acl."""
+    """Simulate Set-Acl, which sets owners and access lists to those in an object from Get-Acl."""
     requested = bound.get("AclObject")
     sddl = to_text(requested.get("Sddl")) if isinstance(requested, PSObject) else ""
     if not sddl:

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""cmd.exe as a program: /c LINE and /k LINE, lines on its standard input, and batch files that CreateProcess runs.
+"""Run cmd.exe as a program, with /c LINE or /k LINE, lines on its standard input, or batch files for CreateProcess.
 
-https://learn.microsoft.com/windows-server/administration/windows-commands/cmd
+See https://learn.microsoft.com/windows-server/administration/windows-commands/cmd.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ __all__ = ["PROGRAMS", "cmd", "run_line", "session_of"]
 
 
 def cmd(machine: Machine, run: Invocation) -> ProgramResult:
-    """Run cmd.exe with a line, or with the lines on its standard input. It ends after the line even with /k."""
+    """Run cmd.exe with a line (/c or /k), or with the lines on its standard input.
+
+    The simulated cmd.exe ends after the line even with /k.
+    """
     match = re.search(r"/[ck]\s*(.*)$", run.command_line, re.IGNORECASE | re.DOTALL)
     if not match:
         return _interactive(machine, run)
@@ -33,7 +36,7 @@ def cmd(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _interactive(machine: Machine, run: Invocation) -> ProgramResult:
-    """Run lines from standard input. Each line is echoed after the prompt."""
+    """Run the lines on standard input. Each line is echoed after the prompt."""
     session = session_of(machine, run)
     year = "2018 " if machine.windows.build < _WITHOUT_YEAR else ""
     version = f"Microsoft Windows [Version {machine.windows.full}]"

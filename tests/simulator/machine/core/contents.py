@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The contents of files: Get-, Set-, Add- and Clear-Content, Out-File and Select-String."""
+"""Simulate the cmdlets for the contents of files: Get-, Set-, Add- and Clear-Content, Out-File and Select-String."""
 
 from __future__ import annotations
 

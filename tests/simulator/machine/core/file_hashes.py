@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-FileHash, a function in Windows PowerShell 5.1 and a compiled cmdlet in PowerShell 7.
+"""Simulate Get-FileHash, a function in Windows PowerShell 5.1 and a compiled cmdlet in PowerShell 7.
 
-For a missing file, the function writes the error of Resolve-Path, which it calls. It silently skips folders. For the
-compiled cmdlet, a folder is an error:
+For a missing file, the function writes the error of Resolve-Path, which it calls. The function silently skips folders.
+The compiled cmdlet writes an error for a folder. Source:
 https://github.com/PowerShell/PowerShell/blob/master/src/Microsoft.PowerShell.Commands.Utility/commands/utility/GetHash.cs
 """
 
@@ -25,7 +25,7 @@ RESOLVE_PATH = "Microsoft.PowerShell.Commands.ResolvePathCommand"
 
 
 def get_file_hash(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-FileHash, which returns hashes in upper case."""
+    """Simulate Get-FileHash, which returns hashes with upper-case letters."""
     algorithm = bound.text("Algorithm", "SHA256").upper()
     if algorithm not in MODELLED or "InputStream" in bound:
         raise NotModelled(f"Get-FileHash with {algorithm if algorithm not in MODELLED else 'InputStream'}")
@@ -49,7 +49,7 @@ def get_file_hash(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def hash_file(machine: Machine, path: str, algorithm: str = "SHA256") -> str:
-    """Return the hash of a file in lower case.
+    """Return the hash of a file's contents, with its letters in lower case.
 
     Raises:
         CmdletError: the file cannot be read.

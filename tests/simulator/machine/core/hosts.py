@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The programs that run Windows' own services. They do nothing.
+"""Simulate the programs that run Windows' own services, such as svchost.exe. They do nothing.
 
-A family that models a service of svchost.exe has the key `svchost:NAME` in its SERVICES.
+A module that simulates the service NAME of svchost.exe has the key `svchost:NAME` in its SERVICES.
 """
 
 from __future__ import annotations

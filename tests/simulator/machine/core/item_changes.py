@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""New-, Set-, Remove-, Rename-, Copy- and Move-Item for files and registry keys.
+"""Simulate New-, Set-, Remove-, Rename-, Copy- and Move-Item for files and registry keys.
 
 New-, Set- and Remove-Item also change environment variables, and Remove-Item also removes certificates.
 """
@@ -46,7 +46,7 @@ def _no_part(path: str, error_id: str, category: str = "WriteError") -> CmdletEr
 
 
 def new_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Create files, folders, links, keys or variables."""
+    """Create files, folders, links, registry keys or environment variables."""
     name = bound.text("Name")
     for text in bound.texts("Path") or [paths.directory(bound)]:
         place = paths.parse(machine, bound, text)
@@ -87,10 +87,10 @@ def _new_key(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator[ob
 
 
 def _illegal(path: str, error_id: str) -> CmdletError | None:
-    """Return the error for a file path that is invalid or on a share, or None for other paths.
+    """Return the error for a file path that is invalid or on a network share, or None for other paths.
 
     Args:
-        error_id: the id of the cmdlet's I/O error. The id of its argument error is derived from it.
+        error_id: the id of the cmdlet's I/O errors, from which the id of its argument errors is derived.
     """
     if "\0" in path:
         message, kind = "Null character in path.", net_files.ARGUMENT
@@ -118,7 +118,7 @@ def _new_folder(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator
 
 
 def _blocked(machine: Machine, place: ProviderItem) -> bool:
-    """Return whether any parent in the path is a file."""
+    """Return whether a path cannot exist because one of its parents is a file and not a folder."""
     parent = place.parent
     while parent.path != place.path:
         if machine.files.is_file(parent.path):
@@ -183,7 +183,7 @@ def _new_link(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator[o
 
 
 def remove_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove items. For an item with children, -Recurse is required, because PowerShell cannot ask the user."""
+    """Remove items. An item with children requires -Recurse, because PowerShell cannot ask for confirmation."""
     for place in list(paths.selected(machine, bound)):
         linked = place.provider == "FileSystem" and machine.files.real(place.path).is_symlink()
         below = not linked and paths.is_container(machine, place) and paths.children(machine, bound, place)
@@ -237,7 +237,7 @@ def _remove_file(machine: Machine, bound: Bound, place: ProviderItem) -> None:
 
 
 def rename_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Rename an item in place."""
+    """Rename items within their folder or parent key."""
     new_name = bound.text("NewName").replace("/", "\\")
     for place in list(paths.selected(machine, bound)):
         target = place.parent.child(new_name)
@@ -320,7 +320,7 @@ def _copy_key(registry: Registry, source: str, target: str, *, recurse: bool) ->
 
 
 def copy_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Copy items.
+    """Copy files, folders or registry keys.
 
     If the destination is an existing folder or key, copy them into it. With -Recurse, also copy the contents of folders
     and the subkeys of keys.
@@ -371,7 +371,7 @@ def _copy_file(machine: Machine, bound: Bound, place: ProviderItem, target: Prov
 
 
 def set_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set the value of an environment variable (an empty value removes it), or a registry key's default value."""
+    """Set an environment variable (or remove it if the value is empty) or the default value of a registry key."""
     value = to_text(bound.get("Value"))
     for text, _ in paths.given(bound):
         place = paths.parse(machine, bound, text)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Items as objects: FileInfo, DirectoryInfo, RegistryKey, environment entries and certificates."""
+"""Create the objects that PowerShell returns for files, folders, registry keys, variables and certificates."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ ATTRIBUTES = "System.IO.FileAttributes"
 
 @dataclass
 class Links:
-    """The kind of each link by its path in lower case: `Junction`, `SymbolicLink` or `HardLink`.
+    """The kinds of a machine's file system links, by lower-case path: `Junction`, `SymbolicLink` or `HardLink`.
 
-    A link on the disk that is not listed here counts as a `SymbolicLink`.
+    A symbolic link on the host's disk that is not listed here counts as a `SymbolicLink`.
     """
 
     kinds: dict[str, str] = field(default_factory=dict)
 
 
 def provider_properties(place: ProviderItem) -> dict[str, object]:
-    """Return the properties that PowerShell adds to every item."""
+    """Return the properties, such as PSPath, that PowerShell adds to every item."""
     parent = place.parent
     home = "Microsoft.PowerShell.Security\\" if place.provider == "Certificate" else CORE
     head = f"{home}{place.provider}::"
@@ -52,11 +52,11 @@ def provider_properties(place: ProviderItem) -> dict[str, object]:
 def item(
     machine: Machine, place: ProviderItem, *, short: bool = False, environment: dict[str, str] | None = None
 ) -> PSObject:
-    """Return an existing item as an object.
+    """Return the object that PowerShell returns for an existing item.
 
     Args:
         short: whether ToString() of a file or folder returns its name, as for objects from Get-ChildItem.
-        environment: the variables of the process, for the item of an environment variable.
+        environment: the environment variables of the process, which are needed if the item is one of them.
     """
     if place.provider == "Registry":
         return _key(machine, place)
@@ -71,7 +71,7 @@ def item(
 
 
 def _certificate(machine: Machine, place: ProviderItem) -> PSObject:
-    """Return a certificate, a certificate store or a store location."""
+    """Return the object for a certificate, a certificate store or a store location."""
     store = place.parent.name
     for certificate in certificate_store.certificates(machine, store) if place.path.count("\\") == 2 else ():
         mark = certificate_store.thumbprint(certificate)
@@ -142,7 +142,7 @@ def _target(machine: Machine, real: Path) -> str:
 
 
 def _version(machine: Machine, place: ProviderItem, path: str) -> PSObject:
-    """Return a file's version information. It contains only the file's name if the file is not a known executable."""
+    """Return a file's version information. For files that are not simulated programs, it contains only the path."""
     found = None
     if machine.files.is_file(place.path):
         with machine.files.real(place.path).open("rb") as file:

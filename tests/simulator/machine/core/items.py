@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets that read items (files, registry keys, environment variables, certificates) or work on their paths.
+"""Simulate cmdlets that read items (files, registry keys, environment variables, certificates) or handle their paths.
 
-Error ids: FileSystemProvider.cs, RegistryProvider.cs and SessionStateContainer.cs of PowerShell
+The error ids come from FileSystemProvider.cs, RegistryProvider.cs and SessionStateContainer.cs of PowerShell
 (https://github.com/PowerShell/PowerShell/tree/master/src/System.Management.Automation).
 """
 
@@ -29,7 +29,7 @@ _ARGUMENT = "System.ArgumentException"
 
 
 def test_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """For each path, return whether the item exists or, with -IsValid, whether the path is valid."""
+    """Return for each path whether the item exists or, with -IsValid, whether the path is valid."""
     kind = bound.text("PathType", "Any").casefold()
     for text, wild in paths.given(bound):
         if not text.strip():
@@ -74,7 +74,7 @@ def get_item(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_child_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the children of folders or keys. For a file, return the file itself."""
+    """Return the children of folders or registry keys. For a file, return the file itself."""
     deep = bound.flag("Recurse") or "Depth" in bound
     depth = bound.number("Depth", 1 << 30) if deep else 0
     for start in paths.selected(machine, bound, default=paths.directory(bound)):
@@ -136,13 +136,13 @@ def resolve_path(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def convert_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the provider paths of existing items."""
+    """Simulate Convert-Path, which returns provider paths of existing items, such as HKEY_LOCAL_MACHINE for HKLM:."""
     for place in paths.selected(machine, bound):
         yield paths.full(place)
 
 
 def join_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return joined paths. With -Resolve, return only paths that exist."""
+    """Simulate Join-Path, which joins paths and returns the results. With -Resolve, return only paths that exist."""
     child = bound.text("ChildPath")
     starts = bound.texts("Path") or [text for text, _ in paths.given(bound)]
     for start in starts:
@@ -159,7 +159,7 @@ def join_path(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def split_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the part of each path that a switch selects, by default the parent.
+    """Simulate Split-Path, which returns the part of each path that a switch selects, by default the parent.
 
     With -IsAbsolute, return whether the path is absolute.
     """

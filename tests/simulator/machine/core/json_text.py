@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""ConvertTo-Json and ConvertFrom-Json as in Windows PowerShell 5.1.
+r"""Simulate ConvertTo-Json and ConvertFrom-Json of Windows PowerShell 5.1.
 
 The default depth is 2, enumerations are written as numbers and dates as `\/Date(…)\/`, and a single pipeline object
 does not become an array.
@@ -20,7 +20,7 @@ from simulator.machine.powershell.types.plain_text import to_text
 
 
 def plain(value: object, depth: int) -> object:
-    """Return a value as plain JSON data. Objects and lists more than `depth` levels below the value become text."""
+    """Return a value as plain JSON data. Objects and lists more than `depth` levels below the value become strings."""
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, Enumeration):
@@ -64,7 +64,7 @@ def _objects(value: object) -> object:
 
 
 def convert_from_json(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate ConvertFrom-Json. In Windows PowerShell 5.1, an array is output as a single object."""
+    """Simulate ConvertFrom-Json. As in Windows PowerShell 5.1, output an array as a single object."""
     given = [bound.get("InputObject")] if "InputObject" in bound else bound.pipeline
     text = "\n".join(to_text(item) for item in given)
     if not text.strip():

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Symbolic links that Windows PowerShell's Remove-Item cannot remove."""
+"""Find symbolic links that Windows PowerShell's Remove-Item cannot remove."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def links_below(machine: Machine, path: str) -> list[str]:
-    """Return the symbolic links below a folder that Remove-Item cannot remove: those that point to folders.
+    """Return the symbolic links below a folder that Remove-Item cannot remove because they point to folders.
 
     Windows PowerShell treats them like junctions. See PowerShell/PowerShell#621 (fixed in PowerShell 6) and
     ansible/ansible#48327. In PowerShell 7 and for a folder that is itself a link, the list is empty.
@@ -29,7 +29,7 @@ def links_below(machine: Machine, path: str) -> list[str]:
 
 
 def mismatch(path: str) -> CmdletError:
-    """Return the error for a symbolic link to a folder."""
+    """Return the error of Remove-Item for a symbolic link to a folder."""
     text = "There is a mismatch between the tag specified in the request and the tag present in the reparse point"
     message = f"Cannot remove item {path}: {text}"
     return CmdletError("WriteError", "RemoveItemIOError", message, "System.ComponentModel.Win32Exception")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Paths of provider items, from -Path (with wildcards) and -LiteralPath.
+"""Find the items that cmdlets name with -Path, which may contain wildcards, or -LiteralPath.
 
 The items are files, registry keys, environment variables and certificates.
 """
@@ -29,7 +29,7 @@ CORE = "Microsoft.PowerShell.Core\\"
 
 @dataclass(frozen=True)
 class ProviderItem:
-    r"""An item of a PowerShell provider.
+    r"""An item of a PowerShell provider, such as FileSystem or Registry.
 
     It is a file or folder (`C:\…`), a registry key (`HKLM\…`), an environment variable (its name), or a certificate,
     store or store location (`LocalMachine\My\THUMBPRINT`).
@@ -38,16 +38,16 @@ class ProviderItem:
     provider: Provider
     path: str
     prefix: str = field(default="", compare=False)
-    """The prefix \\\\?\\ if the given path has it. .NET keeps the prefix in the file names that it shows."""
+    """The prefix \\\\?\\ if the given path has it, because .NET keeps it in the file names that it shows."""
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
+        """The last part of the item's path."""
         return self.path.rstrip("\\").rsplit("\\", 1)[-1] if len(self.path) > 3 else self.path
 
     @property
     def shown(self) -> str:
-        """The path as error messages and Resolve-Path show it."""
+        """The item's path as error messages and Resolve-Path show it."""
         if self.provider == "Registry":
             root, _, rest = self.path.partition("\\")
             return f"{root}:\\{rest}" if root in ("HKLM", "HKCU") else full(self)
@@ -55,7 +55,7 @@ class ProviderItem:
         return f"{drive}{self.path}"
 
     def child(self, name: str) -> ProviderItem:
-        """Return a child item."""
+        """Return the child item with this name."""
         below = name.replace("/", "\\").strip("\\")
         if self.provider == "FileSystem":
             return ProviderItem("FileSystem", normalise(f"{self.path}\\{below}"), self.prefix)
@@ -71,12 +71,12 @@ class ProviderItem:
 
 
 def full(place: ProviderItem) -> str:
-    """Return the provider path. For a registry key, it begins with the long name of the root (HKEY_LOCAL_MACHINE)."""
+    """Return an item's provider path. For a registry key, it begins with a long name such as HKEY_LOCAL_MACHINE."""
     return registry.full_name(place.path) if place.provider == "Registry" and place.path else place.path
 
 
 def session_of(bound: Bound) -> Session | None:
-    """Return the session of the script that makes a call, or None if no script makes the call."""
+    """Return the session of the script that calls a cmdlet, or None if no script calls it."""
     for holder in (bound.session, getattr(bound.session, "session", None)):
         if isinstance(holder, Session):
             return holder
@@ -84,13 +84,13 @@ def session_of(bound: Bound) -> Session | None:
 
 
 def directory(bound: Bound) -> str:
-    """Return the current folder."""
+    """Return the current folder of the script that calls a cmdlet."""
     session = session_of(bound)
     return session.directory if session else "C:\\"
 
 
 def not_found(path: str) -> CmdletError:
-    """Return the error for a path that does not exist."""
+    """Return PowerShell's error for a path that does not exist."""
     error = CmdletError(
         "ObjectNotFound",
         "PathNotFound",
@@ -102,7 +102,7 @@ def not_found(path: str) -> CmdletError:
 
 
 def drive_not_found(drive: str) -> CmdletError:
-    """Return the error for a drive that does not exist."""
+    """Return PowerShell's error for a drive that does not exist."""
     return CmdletError(
         "ObjectNotFound",
         "DriveNotFound",
@@ -112,7 +112,7 @@ def drive_not_found(drive: str) -> CmdletError:
 
 
 def parse(machine: Machine, bound: Bound, text: str) -> ProviderItem:
-    """Return the item (with its absolute path) that a path refers to.
+    """Return the item that a path refers to, with its absolute path. The item need not exist.
 
     Raises:
         CmdletError: the drive or the root key of the registry does not exist.
@@ -155,7 +155,7 @@ def exists(machine: Machine, bound: Bound, place: ProviderItem) -> bool:
 
 
 def environment(machine: Machine, bound: Bound) -> dict[str, str]:
-    """Return the environment of the process that makes the call."""
+    """Return the environment variables of the process that calls a cmdlet."""
     session = session_of(bound)
     return session.environment if session else machine.environment()
 
@@ -211,7 +211,7 @@ def expand(machine: Machine, bound: Bound, text: str) -> list[ProviderItem]:
 
 
 def given(bound: Bound, *, literal: str = "LiteralPath", path: str = "Path") -> list[tuple[str, bool]]:
-    """Return (path, whether it may contain wildcards) for each path in a call or its pipeline input."""
+    """Return (path, whether it may contain wildcards) for each path in a cmdlet's parameters or pipeline input."""
     if literal in bound:
         return [(text, False) for text in bound.texts(literal)]
     if path in bound:
@@ -229,7 +229,7 @@ def given(bound: Bound, *, literal: str = "LiteralPath", path: str = "Path") -> 
 def selected(
     machine: Machine, bound: Bound, *, literal: str = "LiteralPath", path: str = "Path", default: str = ""
 ) -> Iterator[ProviderItem]:
-    """Yield the existing items that a call names.
+    """Yield the existing items that a cmdlet's parameters or pipeline input name.
 
     If a path without wildcards does not exist, write a non-terminating error.
     """
@@ -249,7 +249,7 @@ def selected(
 
 
 def filtered(bound: Bound, places: list[ProviderItem]) -> Iterator[ProviderItem]:
-    """Yield the items that pass -Filter, -Include and -Exclude."""
+    """Yield those items whose names match -Filter and -Include and do not match -Exclude."""
     include, exclude, pattern = bound.texts("Include"), bound.texts("Exclude"), bound.text("Filter")
     for place in places:
         if pattern and not matches(pattern, place.name):

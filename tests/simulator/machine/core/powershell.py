@@ -18,7 +18,7 @@ BAD_COMMAND_LINE = 0xFFFD0000
 
 
 def powershell(machine: Machine, run: Invocation) -> ProgramResult:
-    """Run a script, or the request to Ansible's bootstrap wrapper that arrives on standard input."""
+    """Run powershell.exe. If the script is Ansible's bootstrap wrapper, run what standard input requests instead."""
     try:
         parsed = parse_command_line(f"powershell.exe {run.command_line}")
     except ValueError as error:

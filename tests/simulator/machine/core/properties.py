@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Properties of items: registry values with their types, and properties of files (only a date can be set).
+"""Simulate cmdlets for the properties of items: registry values, and properties of files (only a date can be set).
 
-Error ids and conversions: RegistryProvider.cs of PowerShell
+The error ids and conversions come from RegistryProvider.cs of PowerShell
 (https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/namespaces/RegistryProvider.cs).
 """
 
@@ -37,7 +37,7 @@ def _missing(name: str, place: ProviderItem) -> CmdletError:
 
 
 def _inner(name: str) -> str:
-    """Return the name under which the registry stores a value. It is empty for `(default)`."""
+    """Return the name under which the registry stores a value, which is an empty string for `(default)`."""
     return "" if name.casefold() == "(default)" else name
 
 
@@ -46,7 +46,7 @@ def _read(machine: Machine, value: Value) -> object:
 
 
 def _shown(machine: Machine, place: ProviderItem, names: Iterable[str]) -> PSObject:
-    """Return a key's values with the given names as an object, with the properties that PowerShell adds."""
+    """Return an object with the named values of a registry key and the properties that PowerShell adds."""
     found = {name or "(default)": _read(machine, value) for name, value in machine.registry.values(place.path).items()}
     requested = {name.casefold() for name in names}
     chosen = {name: value for name, value in found.items() if name.casefold() in requested}
@@ -54,7 +54,7 @@ def _shown(machine: Machine, place: ProviderItem, names: Iterable[str]) -> PSObj
 
 
 def get_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the properties of items: all properties, or only the properties with the given names."""
+    """Return all properties of items, or only those with the names in -Name."""
     for place in paths.selected(machine, bound):
         names = bound.texts("Name")
         if place.provider == "Registry":
@@ -82,7 +82,7 @@ def _named(bound: Bound, place: ProviderItem, known: list[str], names: list[str]
 
 
 def get_item_property_value(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the values of properties."""
+    """Return the values of the properties with the names in -Name, without the properties' names."""
     for found in get_item_property(machine, bound):
         assert isinstance(found, PSObject)
         for name in bound.texts("Name"):
@@ -119,7 +119,10 @@ def _to_kind(value: object, kind: str) -> object:
 
 
 def _kind_of(value: object) -> str:
-    """Return .NET's type for a value: https://learn.microsoft.com/dotnet/api/microsoft.win32.registrykey.setvalue"""
+    """Return the registry type that .NET chooses for a value.
+
+    See https://learn.microsoft.com/dotnet/api/microsoft.win32.registrykey.setvalue.
+    """
     if isinstance(value, (bytes, bytearray)):
         return "Binary"
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
@@ -129,7 +132,7 @@ def _kind_of(value: object) -> str:
 
 
 def _given_kind(text: str) -> str | None:
-    """Return the type from -PropertyType or -Type, or None if neither is given or it is `Unknown`."""
+    """Return the registry type for the text of -PropertyType or -Type, or None if the text is empty or `Unknown`."""
     if not text or text.casefold() == "unknown":
         return None
     for kind in KINDS:

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""reg.exe: query (one level), add and delete.
+"""Simulate reg.exe with the commands query (without subkeys), add and delete.
 
-https://learn.microsoft.com/windows-server/administration/windows-commands/reg-add
+See https://learn.microsoft.com/windows-server/administration/windows-commands/reg-add.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 @dataclass
 class _Options:
-    """The options of a command line."""
+    """The options of a command line of reg.exe."""
 
     name: str | None = None
     default: bool = False
@@ -36,7 +36,7 @@ class _Options:
 
 
 class _SyntaxError(Exception):
-    """A command line that reg.exe rejects as invalid syntax."""
+    """A command line has a syntax that reg.exe rejects."""
 
 
 def _read(words: list[str]) -> _Options:
@@ -134,7 +134,7 @@ def _number(text: str, bits: int) -> int:
     """Parse a decimal or hexadecimal number as reg.exe does.
 
     Raises:
-        ValueError: the text is not such a number, or the number exceeds the type's range.
+        ValueError: the text is not such a number, or the number does not fit into `bits` bits.
     """
     if not re.fullmatch(r"[0-9]+|0[xX][0-9a-fA-F]+", text):
         raise ValueError(text)

@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""sc.exe: the service control program.
+"""Simulate sc.exe, the service control program.
 
-The name of an option ends with an equals sign, and its value is the next argument
-(https://learn.microsoft.com/windows-server/administration/windows-commands/sc-config: "a space is required"). On the
-versions modelled here, sc.exe also accepts `start=auto` as one word. Microsoft's own tutorial uses `reset=0
+The name of an option ends with an equals sign, and its value is the next argument. According to
+https://learn.microsoft.com/windows-server/administration/windows-commands/sc-config, "a space is required". On the
+modelled versions of Windows, sc.exe also accepts one word such as `start=auto`. Microsoft's own tutorial uses `reset=0
 actions=...`, which only Server 2008 R2 is known to reject (https://github.com/dotnet/docs/issues/36520). Each build of
-kubernetes-sigs/image-builder runs `sc.exe config winrm start=delayed-auto`. The exit code is the Win32 error
-code. If the command line is invalid, the exit code is 1639.
+kubernetes-sigs/image-builder runs `sc.exe config winrm start=delayed-auto`. The exit code is the Win32 error code. If
+the command line is invalid, the exit code is 1639.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ DEFINITION = ("type=", "start=", "error=", "binpath=", "group=", "tag=", "depend
 
 
 class ScUsageError(Exception):
-    """A command line that sc.exe rejects."""
+    """A command line has a syntax that sc.exe rejects."""
 
 
 @dataclass
 class SecurityDescriptors:
-    """The access control lists that were changed, by the service's lower-case name."""
+    """The security descriptors of services that were changed, by the lower-case name of the service."""
 
     sddl: dict[str, str] = field(default_factory=dict)
 
 
 def options(words: list[str], known: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the options of a command line. Raise ScUsageError if a name is unknown or a value is missing."""
+    """Return the options in a command line of sc.exe. Raise ScUsageError if a name is unknown or a value is missing."""
     found: dict[str, list[str]] = {}
     rest = list(words)
     while rest:
@@ -70,7 +70,7 @@ def _choice(value: str, choices: Mapping[str, int]) -> int:
 
 
 def _definition(given: Mapping[str, list[str]]) -> dict[str, object]:
-    """Return the registry values for the options of create and config, where None means to remove the value."""
+    """Return the registry values for the options of `sc create` and `sc config`. None means to remove a value."""
     entries: dict[str, object] = {}
     if "type=" in given:
         kind = 0
@@ -98,7 +98,7 @@ def _definition(given: Mapping[str, list[str]]) -> dict[str, object]:
 
 
 def _account_code(entries: Mapping[str, object], given: Mapping[str, list[str]]) -> int:
-    """Return 1057 if the account needs a password but has none, else 0. Managed accounts (NAME$) need none."""
+    """Return error 1057 if a service's account lacks a required password, else 0. Managed accounts require none."""
     account = str(entries.get("ObjectName") or "LocalSystem").casefold()
     without = account in service_rules.BUILT_IN or account.startswith("nt service\\") or account.endswith("$")
     return 0 if without or "password=" in given else service_rules.INVALID_SERVICE_ACCOUNT
@@ -114,7 +114,7 @@ def _status(machine: Machine, service: Service, **how: object) -> str:
 
 
 def create(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc create NAME binpath= PATH ..."""
+    """Simulate `sc create NAME binpath= PATH ...`."""
     name, given = words[0], options(words[1:], DEFINITION)
     if "binpath=" not in given:
         raise ScUsageError("binpath=")
@@ -133,7 +133,7 @@ def create(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def config(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc config NAME OPTION= VALUE ..."""
+    """Simulate `sc config NAME OPTION= VALUE ...`."""
     name, given = words[0], options(words[1:], DEFINITION)
     entries = _definition(given)
     if not machine.services.exists(name):
@@ -162,7 +162,7 @@ def delete(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def start(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc start NAME [ARGUMENT ...]. The output shows START_PENDING, because sc.exe does not wait."""
+    """Simulate `sc start NAME [ARGUMENT ...]`. The output shows START_PENDING, because sc.exe does not wait."""
     try:
         machine.services.start(words[0])
     except ServiceError as error:
@@ -194,7 +194,7 @@ def _no_control(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def query(machine: Machine, words: list[str], *, extended: bool = False) -> ProgramResult:
-    """Simulate sc query [NAME | OPTION= VALUE ...]. Without NAME and state=, it omits stopped services."""
+    """Simulate `sc query [NAME | OPTION= VALUE ...]`, which omits stopped services without NAME and state=."""
     if words and "=" not in words[0]:
         service = machine.services.get(words[0])
         if service is None:
@@ -247,7 +247,7 @@ def qc(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def failure(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc failure NAME reset= SECONDS actions= restart/5000/... reboot= TEXT command= LINE."""
+    """Simulate `sc failure NAME reset= SECONDS actions= restart/5000/... reboot= TEXT command= LINE`."""
     name, given = words[0], options(words[1:], ("reset=", "reboot=", "command=", "actions="))
     if ("reset=" in given) != ("actions=" in given):
         message = "ERROR: The reset and actions options must be set simultaneously."
@@ -264,7 +264,7 @@ def failure(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def _actions(words: str) -> list[tuple[str, int]]:
-    """Parse pairs of an action and a delay, such as `restart/5000//1000`. An empty word means no action."""
+    """Parse pairs of an action and a delay, such as `restart/5000//1000`. An empty action means to do nothing."""
     parts = words.replace('"', "").split("/")
     if parts in ([""], ["", ""]):
         return []
@@ -312,7 +312,7 @@ def qfailureflag(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def description(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc description NAME [TEXT]. Without TEXT, it removes the description."""
+    """Simulate `sc description NAME [TEXT]`, which removes the description if there is no TEXT."""
     given = words[1] if len(words) > 1 else ""
     return _change(machine, words[0], "ChangeServiceConfig2", {"Description": given or None})
 
@@ -363,7 +363,7 @@ COMMANDS: Mapping[str, Command] = {
 
 
 def sc(machine: Machine, run: Invocation) -> ProgramResult:
-    r"""Simulate sc.exe [\\SERVER] COMMAND [NAME] ..."""
+    r"""Simulate `sc.exe [\\SERVER] COMMAND [NAME] ...`."""
     words = list(run.argv)
     if words and words[0].startswith("\\\\"):
         server = words.pop(0)[2:].casefold()

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The output of sc.exe.
+"""Format the output of sc.exe.
 
 The texts follow the examples in https://learn.microsoft.com/windows-server/administration/windows-commands/sc-query and
-https://learn.microsoft.com/windows/win32/services/controlling-a-service-using-sc
+https://learn.microsoft.com/windows/win32/services/controlling-a-service-using-sc.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MESSAGES = {
 
 
 def joined(lines: Iterable[str]) -> str:
-    """Join lines as a Windows console program prints them."""
+    """Return lines as a string in which each ends with CR and LF, as Windows programs print them."""
     return "".join(f"{line}\r\n" for line in lines)
 
 
@@ -61,7 +61,7 @@ def _type(number: int) -> str:
 def status(
     service: Service, kind: int, *, extended: bool = False, display: bool = False, state: str | None = None
 ) -> str:
-    """Return a service's status. In the output of start and stop, `state` replaces the current state."""
+    """Return a service's status as sc.exe prints it. If `state` is given, it replaces the current state."""
     shown = state or service.state
     number, name = STATES[shown]
     accepted = "STOPPABLE, NOT_PAUSABLE, ACCEPTS_SHUTDOWN"
@@ -111,8 +111,8 @@ def failure(name: str, data: object, message: str, command: str) -> str:
     """Return the output of `sc qfailure`.
 
     Args:
-        data: the value FailureActions.
-        message, command: the values RebootMessage and FailureCommand.
+        data: the service's registry value FailureActions.
+        message, command: the service's registry values RebootMessage and FailureCommand.
     """
     known = isinstance(data, bytes) and len(data) >= 20
     reset, count = struct.unpack_from("<I8xI", data) if isinstance(data, bytes) and known else (0, 0)

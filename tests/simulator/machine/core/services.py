@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-, Start-, Stop-, Restart-, Set- and New-Service.
+"""Simulate Get-, Start-, Stop-, Restart-, Set- and New-Service.
 
-Sources for error ids and messages: Service.cs and ServiceResources.resx of PowerShell
+The error ids and messages come from Service.cs and ServiceResources.resx of PowerShell
 (https://github.com/PowerShell/PowerShell/tree/master/src/Microsoft.PowerShell.Commands.Management).
 """
 
@@ -39,7 +39,7 @@ def controller(machine: Machine, service: Service, deep: bool = True) -> PSObjec
     """Return a service as a .NET ServiceController object.
 
     Args:
-        deep: whether the object contains the services on which this service depends, and those that depend on it.
+        deep: whether the object contains the services on which the service depends, and those that depend on it.
     """
     needed = [found for name in service.dependencies if (found := machine.services.get(name))] if deep else []
     above = machine.services.dependants(service.name) if deep else []
@@ -107,7 +107,7 @@ def _missing(name: str, by: str = "service name") -> CmdletError:
 
 
 def _given_names(bound: Bound) -> list[str] | None:
-    """Return the names in the call or in its pipeline input, or None if neither contains names."""
+    """Return the service names in a cmdlet's parameters or pipeline input, or None if neither contains any."""
     if "Name" in bound:
         return bound.texts("Name")
     given = items(bound.get("InputObject")) or bound.pipeline
@@ -117,7 +117,7 @@ def _given_names(bound: Bound) -> list[str] | None:
 
 
 def _selected(machine: Machine, bound: Bound) -> Iterator[Service]:
-    """Yield the services that the call names, or all services if it names none.
+    """Yield the services that a cmdlet's parameters or pipeline input name, or all services if there are no names.
 
     If a name without wildcards matches no service, write a non-terminating error.
     """
@@ -207,7 +207,7 @@ def _passed(machine: Machine, bound: Bound, name: str) -> Iterator[object]:
 
 
 def get_service(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return services by name or display name, or their dependencies or dependents."""
+    """Return services by name or display name, or the services on which they depend or that depend on them."""
     for service in sorted(_selected(machine, bound), key=lambda item: item.name.casefold()):
         if bound.flag("DependentServices"):
             others = machine.services.dependants(service.name)
@@ -220,21 +220,21 @@ def get_service(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def start_service(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Start services. It is not an error if a service is already running."""
+    """Start services. If a service is already running, do nothing."""
     for service in _selected(machine, bound):
         if _start(machine, bound, service.name):
             yield from _passed(machine, bound, service.name)
 
 
 def stop_service(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Stop services. It is not an error if a service is already stopped."""
+    """Stop services. If a service is already stopped, do nothing."""
     for service in _selected(machine, bound):
         if _stop(machine, bound, service.name, force=bound.flag("Force")):
             yield from _passed(machine, bound, service.name)
 
 
 def restart_service(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Stop and start services. With -Force, also restart the running services that depend on them."""
+    """Stop and start services. With -Force, also restart running services that depend on these services."""
     for service in _selected(machine, bound):
         again = [service.name, *_running_above(machine, service.name)]
         if not _stop(machine, bound, service.name, force=bound.flag("Force")):

@@ -40,7 +40,7 @@ class _Request:
 
 
 def _read(argv: list[str]) -> _Request | None:
-    """Parse a command line. Return None if it is invalid."""
+    """Parse the arguments of shutdown.exe. Return None if they are invalid."""
     request, words = _Request(), list(argv)
     while words:
         word = words.pop(0)
@@ -63,7 +63,7 @@ def _read(argv: list[str]) -> _Request | None:
 
 
 def _take(request: _Request, name: str, value: str) -> bool:
-    """Set an option to a value, and return whether the value is allowed."""
+    """Store the value of an option of shutdown.exe, and return whether the value is allowed."""
     if name == "t":
         if not value.isdigit() or int(value) > LONGEST_DELAY:
             return False
@@ -79,7 +79,7 @@ def _take(request: _Request, name: str, value: str) -> bool:
 
 
 def shutdown(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate shutdown.exe: schedule a restart or a power-off, or cancel one."""
+    """Simulate shutdown.exe: schedule a restart or a power-off, or cancel the scheduled one."""
     if not run.argv or run.argv[0][1:] == "?":
         return ProgramResult(0, USAGE)
     request = _read(run.argv)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small cmdlets that scripts use, such as Get-Random, Get-Host, Get-PSDrive, Push- and Pop-Location, and mkdir."""
+"""Simulate small cmdlets, such as Get-Random, Get-Host, Get-PSDrive, Push- and Pop-Location, and mkdir."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEYS = {"HKLM": "HKEY_LOCAL_MACHINE", "HKCU": "HKEY_CURRENT_USER"}
 
 @dataclass
 class LocationStacks:
-    """The folders that Push-Location saved, by process id."""
+    """The folders that Push-Location saved in each process, by process id."""
 
     folders: dict[int, list[str]] = field(default_factory=dict)
 
@@ -49,7 +49,7 @@ def get_random(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_host(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return PowerShell's host, which is always a remote host, as over WinRM."""
+    """Simulate Get-Host, which returns PowerShell's host program. It is always ServerRemoteHost, as over WinRM."""
     yield PSObject(
         "System.Management.Automation.Internal.Host.InternalHost",
         {
@@ -63,7 +63,7 @@ def get_host(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_ps_drive(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the drives of the file system with their free space, and the drives of the registry and environment."""
+    """Return PowerShell's drives: those of the file system with their free space, HKLM, HKCU and Env."""
     letters = [letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if machine.files.drive_exists(f"{letter}:\\")]
     free = {letter: machine.files.free_space(letter) for letter in letters}
     drives = [("FileSystem", letter, f"{letter}:\\") for letter in letters]
@@ -126,11 +126,11 @@ def make_directory(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def unblock_file(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Unblock-File. Modelled files have no Zone.Identifier stream, so nothing changes."""
+    """Simulate Unblock-File. Simulated files have no Zone.Identifier stream, so nothing changes."""
     for text, wild in paths.given(bound):
         place = paths.parse(machine, bound, text)
         if place.provider != "FileSystem":
-            raise NotModelled("Unblock-File of something that is not a file")
+            raise NotModelled("Unblock-File for items that are not files")
         if not (wild and has_wildcard(text)) and not machine.files.exists(place.path):
             bound.write_error(paths.not_found(place.shown))
     return []

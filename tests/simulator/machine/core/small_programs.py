@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small programs that are part of Windows: hostname, whoami, systeminfo, fc, findstr and where."""
+"""Simulate small programs that are part of Windows: hostname, whoami, systeminfo, fc, findstr and where."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def hostname(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def whoami(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate whoami.exe without options, and with `/user /fo csv /nh`."""
+    """Simulate whoami.exe without options or with `/user /fo csv /nh`."""
     short = run.user.rsplit("\\", 1)[-1]
     name, sid = f"{machine.name.lower()}\\{short.lower()}", accounts.resolve(machine, short)
     if short.casefold() in ("system", "localsystem"):
@@ -34,7 +34,7 @@ def whoami(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def systeminfo(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate systeminfo.exe. The output contains only a few of the real lines."""
+    """Simulate systeminfo.exe. The output contains only a few of the lines that the real program prints."""
     build = machine.windows.build
     product = machine.registry.data(CURRENT_VERSION, "ProductName", machine.windows.product)
     lines = [
@@ -54,8 +54,8 @@ def systeminfo(machine: Machine, run: Invocation) -> ProgramResult:
 def fc(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate fc.exe /b, which compares two files.
 
-    https://learn.microsoft.com/windows-server/administration/windows-commands/fc; the exit code is 0 if the files are
-    equal, 1 if they differ, and 2 if a file does not exist.
+    The exit code is 0 if the files are equal, 1 if they differ, and 2 if a file does not exist. See
+    https://learn.microsoft.com/windows-server/administration/windows-commands/fc.
     """
     switches = [word.casefold() for word in run.argv if word.startswith("/")]
     names = [word for word in run.argv if not word.startswith("/")]
@@ -74,7 +74,7 @@ def fc(machine: Machine, run: Invocation) -> ProgramResult:
 def findstr(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate findstr.exe for standard input or one file, with /B, /I, /V, /L, /C: and plain words.
 
-    https://learn.microsoft.com/windows-server/administration/windows-commands/findstr
+    See https://learn.microsoft.com/windows-server/administration/windows-commands/findstr.
     """
     switches = [word.casefold() for word in run.argv if word.startswith("/") and word[1:2].casefold() != "c"]
     texts = [word[3:].strip('"') for word in run.argv if word.casefold().startswith("/c:")]

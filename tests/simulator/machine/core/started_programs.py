@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Starting and ending programs: Start-Process, Wait-Process, tasklist.exe and taskkill.exe.
+"""Simulate Start-Process, Wait-Process, tasklist.exe and taskkill.exe.
 
-https://learn.microsoft.com/windows-server/administration/windows-commands/taskkill
+See https://learn.microsoft.com/windows-server/administration/windows-commands/taskkill.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NOT_FOUND = 128
 
 
 def start_process(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Start a program. With -Wait, wait until it has ended."""
+    """Simulate Start-Process, which starts a program. With -Wait, wait until the program has ended."""
     session = paths.session_of(bound)
     environment = dict(paths.environment(machine, bound))
     directory = bound.text("WorkingDirectory") or paths.directory(bound)
@@ -89,7 +89,7 @@ def _ended(process: Process, bound: Bound, milliseconds: object) -> bool:
 
 
 def wait_process(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Wait until processes have ended."""
+    """Simulate Wait-Process, which waits until processes have ended or the time is up."""
     limit = time.monotonic() + (bound.number("Timeout") if "Timeout" in bound else float("inf"))
     ids = {number for number in items(bound.get("Id")) if isinstance(number, int)}
     ids |= {
@@ -123,7 +123,7 @@ def _stem(process: Process) -> str:
 
 
 def _end(machine: Machine, process: Process) -> None:
-    """End a process. If it belongs to a service, the service control manager treats this as a crash."""
+    """End a process. If the process belongs to a service, the service control manager treats its end as a crash."""
     for name in machine.services.names():
         service = machine.services.get(name)
         if service and service.process_id == process.id:
@@ -136,7 +136,7 @@ def _end(machine: Machine, process: Process) -> None:
 
 
 def taskkill(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate taskkill.exe with /pid ID or /im NAME. /f and /t are accepted, but child processes are not ended."""
+    """Simulate taskkill.exe with /pid ID or /im NAME. The options /f and /t are accepted but have no effect."""
     words = [word.replace("-", "/", 1) for word in run.argv]
     ids: list[str] = []
     names: list[str] = []
@@ -167,7 +167,7 @@ def taskkill(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def tasklist(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate tasklist.exe with /fo csv|table and /nh."""
+    """Simulate tasklist.exe with the options `/fo csv`, `/fo table` and `/nh`."""
     words = [word.casefold() for word in command_line.split(run.command_line)] or [word.casefold() for word in run.argv]
     if set(words) - {"/fo", "csv", "table", "/nh"}:
         return ProgramResult(1, "", f"the simulator does not model tasklist {run.command_line}\r\n")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets for the session and the computer: location, time, GUIDs, ports and reboots."""
+"""Simulate cmdlets for the session and the computer: location, time, GUIDs, ports and reboots."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def get_location(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Do nothing. This is for cmdlets without an effect here, such as Set-ExecutionPolicy."""
+    """Do nothing. This simulates cmdlets that have no effect in the simulator, such as Set-ExecutionPolicy."""
     return []
 
 
@@ -84,7 +84,7 @@ def new_timespan(machine: Machine, bound: Bound) -> Iterable[object]:
         last = end if isinstance(end, datetime) else datetime.now(UTC)
         return [last - start]
     if start is not None or end is not None:
-        raise NotModelled("New-TimeSpan with -Start or -End, but without a date as -Start")
+        raise NotModelled("New-TimeSpan with -Start or -End unless -Start is a date")
     parts = {part: bound.number(part) for part in ("days", "hours", "minutes", "seconds")}
     return [timedelta(**parts)]
 
