@@ -103,7 +103,7 @@ def declared(project: Path = _PROJECT) -> list[EntryPoint]:
     Installed packages do not contain this file.
 
     Args:
-        project: the pyproject.toml of the simulator.
+        project: the pyproject.toml of the simulator; ignored if it does not exist.
     """
     found = {entry.name: entry for entry in entry_points(group=GROUP)}
     if project.is_file():

@@ -26,7 +26,7 @@ class Port:
 
 @dataclass
 class Listeners:
-    r"""Pipes (`\\.\pipe\name`, in lower case) with the objects that serve them, and TCP ports.
+    r"""The open pipes (`\\.\pipe\name`, in lower case) with the objects that serve them, and the open TCP ports.
 
     The ports exist only in this list. No real port is opened for them.
     """

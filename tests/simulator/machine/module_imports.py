@@ -72,7 +72,7 @@ def wait(machine: Machine, seconds: float, stop: threading.Event) -> None:
     """Wait a number of simulated seconds, which the machine's time scale converts to real seconds.
 
     Raises:
-        ProcessEndedError: the process must end.
+        ProcessEndedError: `stop` was set while this function waited.
     """
     end = time.monotonic() + seconds * machine.settings.time_scale
     if stop.wait(max(0.0, end - time.monotonic())):
