@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Input and output of cmdlets and programs: objects, errors, bound parameters and invocations."""
+"""Input and output of simulated cmdlets, programs and services: objects, errors, parameters and exit codes."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class Bound(Mapping[str, object]):
         return value if isinstance(value, int) else default
 
     def write_error(self, error: CmdletError) -> None:
-        """Write a non-terminating error. The cmdlet continues. With the error action Stop, it fails when it ends."""
+        """Write a non-terminating error. The cmdlet continues, but with `-ErrorAction Stop` it fails when it ends."""
         self.errors.append(error)
 
     def warn(self, text: str) -> None:
@@ -219,7 +219,7 @@ class Invocation:
         stdin: the whole standard input.
         environment: the complete environment.
         directory: the current folder.
-        stop: set when the process must end; programs that wait check it.
+        stop: an event that is set when the process must end. Programs that wait check the event.
         program: the path of the executable.
         version: the version of the executable.
         user: the user that runs it, e.g. `NT AUTHORITY\SYSTEM`.

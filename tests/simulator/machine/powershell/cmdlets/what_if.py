@@ -24,7 +24,7 @@ Sentences = Iterator[tuple[str, str]]
 
 
 def only_prints(run: Interpreter, bound: Bound, description: Contract) -> bool:
-    """Return whether a cmdlet should only describe its changes."""
+    """Return whether `-WhatIf` or `$WhatIfPreference` makes a cmdlet describe its changes without making them."""
     if "WhatIf" in bound:
         return bound.flag("WhatIf")
     return truth(run.variables.get("WhatIfPreference")) and "whatif" in description.parameters

@@ -28,7 +28,7 @@ class FileItem(PSObject):
 
 
 def file_table(rows: Sequence[FileItem]) -> list[str]:
-    """Return the lines for files and folders.
+    """Return the lines that the console shows for files and folders.
 
     Raises:
         NotModelled: a name is too long, or a time is missing.
