@@ -72,7 +72,7 @@ class RemoteCommand:
     ends_statement: bool = False
 
     def bound(self) -> CommandArguments:
-        """Return the arguments in the form that functions expect."""
+        """Return the command's arguments, separated into named and positional ones."""
         named = [(name, value) for name, value in self.arguments if name]
         return CommandArguments(named, [value for name, value in self.arguments if not name])
 

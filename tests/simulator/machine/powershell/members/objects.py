@@ -128,7 +128,7 @@ def type_names(value: PSObject) -> list[object]:
 
 
 def ps_object(value: object) -> object:
-    """Return `.psobject`.
+    """Return the property `psobject` of a value.
 
     Raises:
         NotModelled: the value is not an object with properties; for example, it is a string or a number.
@@ -147,7 +147,7 @@ def ps_object(value: object) -> object:
 
 
 def read(value: PSObject, name: str, *, strict: bool = False) -> object:
-    """Return an object's property. If it does not exist, return None, or raise an error if strict mode is on."""
+    """Return the value of an object's property. If there is none, return None, or raise an error in strict mode."""
     lower = name.casefold()
     if isinstance(value, ErrorRecord) and lower in _RECORD:
         raise NotModelled(f"the property {name} of an error record")
@@ -180,7 +180,7 @@ def missing_property(name: str) -> CmdletError:
 
 
 def write(value: object, name: str, new: object) -> None:
-    """Set a property.
+    """Set a property of an object.
 
     Raises:
         CmdletError: the object does not have the property.

@@ -50,7 +50,7 @@ def member(type_name: str, kind: str, arguments: list[object]) -> PSObject:
         if not isinstance(owner, PSObject):
             raise NotModelled("GetValue() of a value that is not an object")
         if type_name == HOST and owner.get("Name") != "ServerRemoteHost":
-            raise NotModelled("the host behind $Host without a remote client")
+            raise NotModelled("the internal host object of $Host without a remote client")
         if not known[name]:
             return owner.get(name)
         return PSObject(known[name], {})
