@@ -48,7 +48,7 @@ _KNOWN = frozenset(
 
 
 class Present:
-    """The placeholder value of a named argument without a value: a switch, or a parameter whose value is missing."""
+    """The placeholder if a call names a parameter without a value, because it is a switch or the value is missing."""
 
 
 PRESENT = Present()

@@ -10,7 +10,7 @@ class FlowControl(Exception):
 
 
 class LoopFlow(FlowControl):
-    """`break` or `continue` of the innermost loop, or of the loop with the given label."""
+    """Raised by `break` or `continue`, for the innermost loop or the loop with the given label."""
 
     def __init__(self, label: str = "") -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class ContinueFlow(LoopFlow):
 
 
 class ReturnFlow(FlowControl):
-    """`return`. The returned values are already in the output."""
+    """Raised by `return`. The returned values are already in the output."""
 
 
 class ExitFlow(FlowControl):

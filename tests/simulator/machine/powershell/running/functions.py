@@ -111,7 +111,10 @@ class FunctionCall:
             self._statements(self._process or ())
 
     def end(self) -> None:
-        """Outside a pipeline, run the process block once. Then run the other statements and the end block."""
+        """Finish the call: run the statements that have no named block, and the end block.
+
+        If the call is not part of a pipeline, first run the process block once.
+        """
         if self._process is not None and not self._piped:
             self._each(None)
         if self._process is None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running a script's statements.
+"""The execution of a script's statements.
 
 A non-terminating error of a cmdlet is only written. Any other error ends its statement. Outside `try`, the error is
 written, and the next statement of the same block runs. The script ends at `throw`, and at an error that is terminating
@@ -86,7 +86,7 @@ class Interpreter:
         Raises:
             CmdletError: a terminating error.
             FlowControl: a statement such as `return` or `break` leaves the block.
-            ProcessEndedError: the process must end.
+            ProcessEndedError: the process that runs the script must end.
         """
         traps = [node for node in statements if isinstance(node, Trap)]
         for node in statements:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running pipelines. Objects pass through all commands one by one, unless a command needs all of its input first."""
+"""The execution of pipelines. Objects pass through the commands one by one, unless a command needs all its input."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PipelineStage(Protocol):
 
 
 class Redirected:
-    """A command with its own streams, some of which may be redirected. The commands that it runs get them too."""
+    """A command with its own streams, some of which may be redirected. The commands that it calls use them as well."""
 
     def __init__(self, run: Interpreter, stage: PipelineStage, sinks: Sinks, close: Callable[[], None]) -> None:
         self._run = run
