@@ -96,7 +96,7 @@ class Redirected:
 
     @property
     def inner(self) -> PipelineStage:
-        """The command itself."""
+        """The command's stage, without the redirections."""
         return self._stage
 
 
@@ -108,7 +108,7 @@ class PipelineRunner:
         self._progress: list[PipelineProgress] = []
 
     def non_terminating(self, error: CmdletError, action: str = "") -> None:
-        """Raise a non-terminating error if the action is Stop. Otherwise, write it unless the action suppresses it."""
+        """Raise a non-terminating error if the error action is Stop. Otherwise, write it unless it is suppressed."""
         run = self._run
         self.mark_failed()
         action = action or run.preference("ErrorActionPreference")
