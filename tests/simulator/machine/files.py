@@ -141,7 +141,7 @@ class FileSystem:
         return self.real(path).read_bytes()
 
     def read_text(self, path: str) -> str:
-        """Return the contents of a text file in UTF-8, or in UTF-16 if it starts with the UTF-16 byte-order mark."""
+        """Return the contents of a text file. It is read as UTF-16 if it has that byte-order mark, or else as UTF-8."""
         data = self.read_bytes(path)
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             return data.decode("utf-16")
@@ -164,7 +164,7 @@ class FileSystem:
         self.written(path)
 
     def written(self, path: str) -> None:
-        """Call the functions in `on_written`. Code that writes a file without `write_bytes` must then call this."""
+        """Call the functions in `on_written`. Code that writes files without `write_bytes` must call this itself."""
         for listener in self.on_written:
             listener(normalise(path))
 
@@ -207,7 +207,7 @@ class FileSystem:
         self.open.deleted(path)
 
     def move(self, path: str, destination: str) -> None:
-        """Move a file or folder, and replace an existing file. Raise a subclass of OSError if this fails."""
+        """Move a file or folder. Replace a file at the destination. Raise a subclass of OSError if this fails."""
         source, target = self.real(path), self.real(destination)
         self.guard.require_delete(path)
         if target.exists() and normalise(path).casefold() != normalise(destination).casefold():
@@ -329,11 +329,11 @@ class FileSystem:
         return None
 
     def who_may_read(self, path: str) -> set[str]:
-        """Return the accounts that are not in `access_lists.TRUSTED`, but may read a file or list a folder."""
+        """Return the accounts, except those in `access_lists.TRUSTED`, that may read a file or list a folder."""
         return access_lists.holders(self.descriptor(path), access_lists.READ)
 
     def who_may_write(self, path: str) -> set[str]:
-        """Return the accounts that are not in `access_lists.TRUSTED`, but may change the item at a path.
+        """Return the accounts, except those in `access_lists.TRUSTED`, that may change the item at a path.
 
         This includes accounts that may replace the item or a folder above it.
         """

@@ -44,9 +44,9 @@ class Machine:
 
     Args:
         settings: the node's entry in the fleet file.
-        folder: a private folder for its files.
+        folder: the folder on the host that contains the machine's files.
         families: its cmdlets, programs and services; by default, all families.
-        source: a machine whose disk, registry and family state are copied (deployment from an image).
+        source: a machine that is copied, as when an image is deployed; by default, Windows is set up on an empty disk.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class Machine:
             create_baseline(self)
 
     def _copy(self, source: Machine) -> None:
-        """Copy another machine's SID, disk, registry and family state."""
+        """Copy another machine's SID, disk and registry, and the state that `part` returns."""
         import copy
 
         self.sid = source.sid

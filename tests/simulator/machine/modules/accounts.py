@@ -59,7 +59,7 @@ def group(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _members(session: Session, arguments: ModuleArguments, found: Account) -> bool:
-    """Add and remove members of a group as the option `members` requests. Return whether this changes the group."""
+    """Add and remove members of a group as the option `members` requests. Return whether a change was needed."""
     requested = arguments.raw("members", {})
     now = accounts.member_sids(session.machine, found)
     if requested.get("set") is not None and (requested.get("add") or requested.get("remove")):

@@ -121,7 +121,7 @@ def _to_json(value: object) -> str:
 
 
 def _unsigned(value: object) -> int:
-    """Convert a value as `[UInt32]$value` does in PowerShell, or raise ValueError with PowerShell's message."""
+    """Convert a value to an integer as `[UInt32]$value` does, or raise ValueError with PowerShell's message."""
     try:
         return to_int(value, 0, _UINT32, "a UInt32")
     except ValueError as error:
@@ -146,7 +146,7 @@ class Checks:
     _context: list[str] = field(default_factory=list)
 
     def run(self, rules: Rules, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Check and convert a module's arguments, and return them with the defaults of the other options.
+        """Check and convert a module's arguments. Return them, with the defaults of options that are not set.
 
         Raises:
             ArgumentError: an argument is invalid.

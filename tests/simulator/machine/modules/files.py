@@ -89,7 +89,7 @@ def _unhandled(message: str) -> ArgumentError:
 
 
 def _legacy_path(session: Session, arguments: ModuleArguments) -> str:
-    """Return the option `path`, or its alias `dest` or `name`.
+    """Return the value of the option `path` or of its alias `dest` or `name`.
 
     As Get-AnsibleParam does, reject paths for which `Test-Path -IsValid` is false.
     """
@@ -134,7 +134,7 @@ def _file(session: Session, path: str, state: object, *, change: bool) -> dict[s
 
 
 def slurp(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Return the contents of a file in base64."""
+    """Return the contents of a file, encoded in base64 (slurp)."""
     path = arguments.path(session, "src", "path")
     files = session.machine.files
     if files.is_directory(path):

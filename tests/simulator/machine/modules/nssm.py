@@ -90,7 +90,7 @@ class _Nssm:
 
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Create, change, start, stop or remove a service."""
+    """Create, change, start, stop or remove a service (win_nssm)."""
     state = arguments.text("state", default="present")
     if state not in _STATES:
         known = ",".join(_STATES)
