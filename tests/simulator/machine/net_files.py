@@ -101,7 +101,7 @@ def _is_name(machine: Machine, path: str) -> bool:
 
 
 def _require_drive(path: str) -> None:
-    """Reject paths on network shares, because access to them depends on rights and on the firewall."""
+    """Reject paths on network shares. The rights and firewall rules for access to them are not modelled."""
     if is_on_share(path):
         raise NotModelled(f"files on shares: {path}")
 

@@ -51,7 +51,7 @@ class NetworkAdapter:
 
     @property
     def is_linked(self) -> bool:
-        """Whether the adapter has a link. The machine is reachable only if the adapter also has its address."""
+        """Whether the adapter has a link. The machine is reachable only if the adapter also has the IP address."""
         with self._lock:
             return self._powered and time.monotonic() >= self._down_until
 
@@ -94,7 +94,7 @@ class NetworkAdapter:
             self._ports.close_ports()
 
     def power_on(self) -> None:
-        """Open the ports again if the machine has its address."""
+        """Open the ports again if the machine has its IP address."""
         with self._lock:
             self._powered = True
             self._down_until = 0.0

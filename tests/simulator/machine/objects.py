@@ -77,7 +77,7 @@ CUSTOM_OBJECT = "System.Management.Automation.PSCustomObject"
 
 
 def custom_object(**properties: object) -> PSObject:
-    """Return a PSCustomObject."""
+    """Return a PSCustomObject with the given properties."""
     return PSObject(CUSTOM_OBJECT, dict(properties))
 
 
@@ -217,7 +217,7 @@ class Invocation:
     Args:
         argv: the arguments, without the program.
         stdin: the whole standard input.
-        environment: the complete environment.
+        environment: all environment variables of the program.
         directory: the current folder.
         stop: an event that is set when the process must end. Programs that wait check the event.
         program: the path of the executable.
@@ -242,7 +242,7 @@ class Invocation:
     emit: Callable[[str], None] | None = None
 
     def variable(self, name: str, default: str = "") -> str:
-        """Return an environment variable. The name is case-insensitive."""
+        """Return the value of an environment variable, or `default` if it is not set. Names are case-insensitive."""
         requested = name.casefold()
         return next((value for key, value in self.environment.items() if key.casefold() == requested), default)
 

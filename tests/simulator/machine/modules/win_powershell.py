@@ -181,7 +181,7 @@ def _error(error: CmdletError) -> dict[str, Any]:
 
 
 def converted(value: object, depth: int) -> Any:
-    """Convert an output object to a value for the JSON result, as the module's Convert-OutputObject does.
+    """Convert an output object to a value for the JSON result, as Convert-OutputObject in win_powershell.ps1 does.
 
     Raises:
         NotModelled: the conversion of the value's type is not modelled.

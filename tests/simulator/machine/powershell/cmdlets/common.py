@@ -77,7 +77,7 @@ def has(item: object, name: str) -> bool:
 
 
 def terminating(error: CmdletError) -> CmdletError:
-    """Return a copy of an error as a TerminatingError, which terminates its statement."""
+    """Return a copy of an error as a TerminatingError, which ends the statement that causes it."""
     from simulator.machine.powershell.running.stages import TerminatingError
 
     made = TerminatingError(error.category, error.error_id, error.message, error.exception_type)

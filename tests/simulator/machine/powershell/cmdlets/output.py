@@ -114,7 +114,7 @@ def write_information(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Do nothing. This simulates cmdlets that have no effect in the simulator, such as Write-Progress."""
+    """Do nothing, because cmdlets such as Write-Progress have no effect in the simulator."""
     return []
 
 

@@ -22,7 +22,7 @@ from simulator.machine.powershell.types.plain_text import to_text
 
 @dataclass
 class FileItem(PSObject):
-    """A FileInfo or DirectoryInfo. `time_width` is the width of the console's column LastWriteTime."""
+    """A FileInfo or DirectoryInfo object to display. `time_width` is the width of the column LastWriteTime."""
 
     time_width: int = 26
 

@@ -86,7 +86,7 @@ class PropertyInfo(PSObject):
 
 
 class PropertyBag(list[object]):
-    """`.psobject.Properties`."""
+    """The collection `.psobject.Properties`."""
 
     type_name = "System.Management.Automation.PSMemberInfoIntegratingCollection`1"
 
@@ -174,7 +174,7 @@ def read(value: PSObject, name: str, *, strict: bool = False) -> object:
 
 
 def missing_property(name: str) -> CmdletError:
-    """Return strict mode's error for a property that does not exist."""
+    """Return the error that strict mode raises for a property that does not exist."""
     message = f"The property '{name}' cannot be found on this object. Verify that the property exists."
     return failure(message, "PropertyNotFoundStrict")
 

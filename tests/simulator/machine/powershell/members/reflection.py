@@ -3,8 +3,8 @@
 """Non-public members of PowerShell's own objects, which scripts access by reflection.
 
 pypsrp's copy.ps1 removes the limit on the input's size in this way. From `$Host`, it reaches the transport, and from
-there the deserialization context. The names come from PowerShell/PowerShell: InternalHost, ServerRemoteHost,
-AbstractServerTransportManager, Fragmentor, DeserializationContext.
+there the deserialization context. The names come from classes in https://github.com/PowerShell/PowerShell:
+InternalHost, ServerRemoteHost, AbstractServerTransportManager, Fragmentor and DeserializationContext.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _BOUNDARY = re.compile(r"""[\s;|&(){}\[\],<>=+\-*/%.:'"!]|$""")
 
 
 class ParseError(CmdletError):
-    """A script that is not valid PowerShell, or that the simulator does not support."""
+    """Raised if a script is not valid PowerShell, or if the simulator does not support it."""
 
     def __init__(self, message: str, error_id: str = "ParserError") -> None:
         kind = "System.Management.Automation.ParseException"

@@ -56,14 +56,14 @@ class Binary(SyntaxNode):
 
 @dataclass(frozen=True)
 class ArrayLiteral(SyntaxNode):
-    """`a, b`."""
+    """An array literal: `a, b`."""
 
     items: tuple[SyntaxNode, ...]
 
 
 @dataclass(frozen=True)
 class Paren(SyntaxNode):
-    """`(pipeline)`."""
+    """A pipeline in parentheses: `(pipeline)`."""
 
     body: SyntaxNode
 
@@ -104,12 +104,12 @@ class Attribute(SyntaxNode):
         return name in self.named and bool(_constants(self.named[name])[0])
 
     def number(self, name: str) -> int:
-        """Return a named argument as a number."""
+        """Return the value of a named argument as a number."""
         found = _constants(self.named[name])[0]
         return found if isinstance(found, int) else 0
 
     def text(self, name: str) -> str:
-        """Return a named argument as text."""
+        """Return the value of a named argument as a string."""
         return str(_constants(self.named[name])[0])
 
 
@@ -166,14 +166,14 @@ class Block(SyntaxNode):
 
 @dataclass(frozen=True)
 class TypeLiteral(SyntaxNode):
-    """`[Name]`."""
+    """A type literal: `[Name]`."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Cast(SyntaxNode):
-    """`[Name]operand`."""
+    """A cast: `[Name]operand`."""
 
     name: str
     operand: SyntaxNode
