@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The conversion of objects to the form that PSRP transfers: CLIXML with type names, properties and ToString().
+"""The conversion of objects to CLIXML for PSRP, with type names, properties and the results of ToString().
 
 PowerShell serializes the output of a remote pipeline to a depth of 1: an object's properties are sent as values, and
 objects in properties as text. Lists and dictionaries do not count as a level. Enumeration values also count as objects.
@@ -143,7 +143,7 @@ def _text(value: object) -> str:
 
 
 def _enumeration(value: Enumeration) -> Any:
-    """Convert a value to a member of a Python enumeration, from which psrpcore derives the type's name."""
+    """Convert an enumeration value to a member of a Python enumeration, from which psrpcore derives the type's name."""
     module, _, name = value.type_name.rpartition(".")
     # Created for each value, so that two equal values are not the same object in CLIXML.
     make: Any = enum.Enum

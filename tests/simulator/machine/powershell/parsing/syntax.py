@@ -224,7 +224,7 @@ class Redirection(SyntaxNode):
 
 @dataclass(frozen=True)
 class CommandInvocation(SyntaxNode):
-    """A command. `operator` is `&`, `.` or empty."""
+    """A command. `operator` is the call operator (`&` or `.`), or an empty string."""
 
     operator: str
     name: SyntaxNode

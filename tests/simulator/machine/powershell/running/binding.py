@@ -48,7 +48,7 @@ _KNOWN = frozenset(
 
 
 class Present:
-    """The placeholder if a call names a parameter without a value, because it is a switch or the value is missing."""
+    """The placeholder for the value of a parameter that is named without one: a switch, or a missing value."""
 
 
 PRESENT = Present()

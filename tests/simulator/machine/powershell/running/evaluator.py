@@ -366,7 +366,7 @@ class Evaluator:
 
 
 class PSReference(PSObject):
-    """`[ref]$name`."""
+    """A reference to a variable: `[ref]$name`."""
 
     def __init__(self, interpreter: Interpreter, name: str) -> None:
         properties = _Referred(interpreter, name)

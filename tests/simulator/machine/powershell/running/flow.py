@@ -18,11 +18,11 @@ class LoopFlow(FlowControl):
 
 
 class BreakFlow(LoopFlow):
-    """`break`."""
+    """Raised by `break`."""
 
 
 class ContinueFlow(LoopFlow):
-    """`continue`."""
+    """Raised by `continue`."""
 
 
 class ReturnFlow(FlowControl):
@@ -30,7 +30,7 @@ class ReturnFlow(FlowControl):
 
 
 class ExitFlow(FlowControl):
-    """`exit CODE`."""
+    """Raised by `exit CODE`."""
 
     def __init__(self, code: int) -> None:
         super().__init__()

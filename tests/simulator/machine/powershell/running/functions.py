@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calling functions and script blocks: their named blocks, their scopes and their automatic variables."""
+"""Calls of functions and script blocks: their named blocks, their scopes and their automatic variables."""
 
 from __future__ import annotations
 

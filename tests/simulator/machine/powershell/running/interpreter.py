@@ -66,7 +66,7 @@ class Interpreter:
         self._loops = Loops(self)
 
     def preference(self, name: str) -> str:
-        """Return the text of a preference variable."""
+        """Return the value of a preference variable as a string."""
         return to_text(self.variables.get(name))
 
     @contextmanager
@@ -287,7 +287,7 @@ def _as_statement(node: SyntaxNode) -> SyntaxNode:
 
 
 def thrown(value: object) -> CmdletError:
-    """Return the error for `throw value`."""
+    """Return the error that `throw value` raises."""
     if isinstance(value, ErrorRecord):
         return value.error
     category = "OperationStopped"

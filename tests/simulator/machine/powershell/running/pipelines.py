@@ -122,7 +122,7 @@ class PipelineRunner:
             run.sinks.error(error)
 
     def mark_failed(self) -> None:
-        """Record that a command of the running pipeline has failed, for `$?`."""
+        """Record that a command of the running pipeline has failed, so that `$?` becomes false."""
         if self._progress:
             self._progress[-1].failed = True
 
@@ -236,7 +236,7 @@ class PipelineRunner:
     def _into_file(
         self, redirection: Redirection, emit: Emit, close: Callable[[], None]
     ) -> tuple[Emit, Callable[[], None]]:
-        """Return two functions: one receives a stream's objects, and one writes them to the file at the end."""
+        """Return a function that receives a stream's objects, and one that then writes them to the redirection's file."""
         if isinstance(redirection.target, str):
             return emit, close
         value = self._run.evaluator.value(redirection.target)
