@@ -236,7 +236,7 @@ class PipelineRunner:
     def _into_file(
         self, redirection: Redirection, emit: Emit, close: Callable[[], None]
     ) -> tuple[Emit, Callable[[], None]]:
-        """Return a function that receives a stream's objects, and one that then writes them to the redirection's file."""
+        """Return a function that receives a stream's objects, and one that writes them to the file afterwards."""
         if isinstance(redirection.target, str):
             return emit, close
         value = self._run.evaluator.value(redirection.target)
