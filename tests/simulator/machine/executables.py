@@ -19,8 +19,8 @@ def make(program: str, version: str, size: int = 0) -> bytes:
     Args:
         program: the name of the program, e.g. `kubelet`.
         version: the version of the program.
-        size: the size in bytes; ignored if it is smaller than the minimum. The padding is random, so archives of the
-            file are about as large as the file.
+        size: the size to which the file is padded, in bytes. The padding is random, so that the file does not shrink
+            when it is compressed.
     """
     head = _HEAD + b"\n" + _MARK + json.dumps({"program": program, "version": version}).encode() + b"\n"
     filling = size - len(head)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""FailureActions of a service: the reaction of the service control manager if the service's process crashes.
+"""The FailureActions value of a service: what the service control manager does when the service's process crashes.
 
 https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_failure_actionsw
 """
@@ -11,7 +11,11 @@ import struct
 
 
 def failure_action(data: object, failure: int) -> tuple[str, int]:
-    """Return the action that a FailureActions value defines for a failure. The first failure has the number 0.
+    """Return the action that a FailureActions value defines for a failure, and the delay before the action.
+
+    Args:
+        data: the FailureActions value.
+        failure: the number of the failure, counted from 0.
 
     Returns:
         (`none`, `restart`, `reboot` or `run`; the delay in ms).

@@ -49,7 +49,7 @@ _PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 @dataclass(frozen=True)
 class Layer:
-    """Families that belong together.
+    """A layer: families of cmdlets, programs and services that belong together.
 
     Attributes:
         modules: the families, in the order in which machines are set up and booted.
@@ -62,7 +62,10 @@ class Layer:
 
 @dataclass(frozen=True)
 class Families:
-    """Everything that the families offer, by name. The names of cmdlets and programs are in lower case."""
+    """All cmdlets, programs, services and other parts that families offer, by name.
+
+    The names of cmdlets and programs are in lower case.
+    """
 
     cmdlets: Mapping[str, tuple[str, Cmdlet]] = field(default_factory=dict)
     programs: Mapping[str, Program] = field(default_factory=dict)
@@ -83,7 +86,7 @@ class Families:
         return self.programs.get(key) or self.programs.get(_bare(key)) or self.programs.get(key + ".exe")
 
     def service(self, program: str, service: str) -> ServiceProgram | None:
-        """Return the program that a service runs, by its executable's identity, or None if no family offers one."""
+        """Return the service program whose executable has this identity, or None if no family offers it."""
         bare = _bare(program.casefold())
         return self.services.get(f"{bare}:{service.casefold()}") or self.services.get(bare)
 
@@ -97,13 +100,13 @@ def names() -> tuple[str, ...]:
 
 
 def declared(project: Path = _PROJECT) -> list[EntryPoint]:
-    """Return the entry points of all layers.
+    """Return the entry points that declare the simulator's layers.
 
     The simulator works in a checkout without installation, because the checkout's pyproject.toml declares the layers.
     Installed packages do not contain this file.
 
     Args:
-        project: the pyproject.toml of the simulator.
+        project: the pyproject.toml of the simulator; ignored if it does not exist.
     """
     found = {entry.name: entry for entry in entry_points(group=GROUP)}
     if project.is_file():

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows' file system in a private folder: drive letters, case-insensitive names, access lists and disk space."""
+"""A Windows file system in a folder of the host: drive letters, case-insensitive names, access lists, disk space."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FileSystem:
     """The drives of one machine.
 
     Args:
-        root: the private folder; its subfolder `c` is drive C:.
+        root: the folder on the host that contains the drives; its subfolder `c` is drive C:.
         capacity: the size of each drive in bytes.
         drives: the letters of the drives that exist.
         acting: the user whose access is checked; None disables access checks.
@@ -72,7 +72,7 @@ class FileSystem:
         self._measured = (0.0, 0)
         self.open = OpenFiles()
         self.on_written: list[Callable[[str], None]] = []
-        """Functions to call with the path of a file after `write_bytes` has written it, or when `written` is called."""
+        """Functions that `written` calls with the path of each written file."""
         self.on_move: list[Callable[[str, str], None]] = [self.open.moved]
         """Functions to call with the old and the new path of each renamed file or folder."""
         for letter in self._drives:
@@ -80,7 +80,7 @@ class FileSystem:
 
     @property
     def reserved(self) -> int:
-        """The number of bytes on C: that Windows itself or a fault uses, in addition to the private folder."""
+        """The number of bytes on C: that Windows itself or a fault uses, in addition to the files on the drive."""
         return self._reserved
 
     @reserved.setter
@@ -93,7 +93,7 @@ class FileSystem:
         return normalise(path)[0] in self._drives
 
     def real(self, path: str) -> Path:
-        """Return the path on the host for a Windows path. Raise FileNotFoundError if the drive does not exist."""
+        """Convert a Windows path to a path on the host. Raise FileNotFoundError if the drive does not exist."""
         normal = normalise(path)
         if normal[0] not in self._drives:
             raise FileNotFoundError(f"Cannot find drive. A drive with the name '{normal[0]}' does not exist.")
@@ -101,12 +101,12 @@ class FileSystem:
         return below(self._root / normal[0].lower(), names)
 
     def followed(self, path: str) -> str:
-        """Return a path with all links on it resolved, in normal form and in lower case."""
+        """Resolve all links in a path. Return the normalized path in lower case."""
         target = link_target(self._root, self.real(path))
         return self._key(self.windows(self._root / target) if target and target.parts else path)
 
     def windows(self, real: Path) -> str:
-        """Return the Windows path for a path in the private folder."""
+        """Convert a path on the host to a Windows path."""
         parts = real.relative_to(self._root).parts
         return parts[0].upper() + ":\\" + "\\".join(parts[1:])
 
@@ -141,7 +141,7 @@ class FileSystem:
         return self.real(path).read_bytes()
 
     def read_text(self, path: str) -> str:
-        """Return the contents of a text file in UTF-8, or in UTF-16 if it starts with the UTF-16 byte-order mark."""
+        """Return the contents of a text file. It is read as UTF-16 if it has that byte-order mark, or else as UTF-8."""
         data = self.read_bytes(path)
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             return data.decode("utf-16")
@@ -164,7 +164,7 @@ class FileSystem:
         self.written(path)
 
     def written(self, path: str) -> None:
-        """Call the functions in `on_written`. Code that writes files by itself calls this after it closes one."""
+        """Call the functions in `on_written`. Code that writes files without `write_bytes` must call this itself."""
         for listener in self.on_written:
             listener(normalise(path))
 
@@ -207,7 +207,7 @@ class FileSystem:
         self.open.deleted(path)
 
     def move(self, path: str, destination: str) -> None:
-        """Move a file or folder, possibly over a file. Raise FileNotFoundError or AccessDeniedError if this fails."""
+        """Move a file or folder. Replace a file at the destination. Raise a subclass of OSError if this fails."""
         source, target = self.real(path), self.real(destination)
         self.guard.require_delete(path)
         if target.exists() and normalise(path).casefold() != normalise(destination).casefold():
@@ -224,7 +224,7 @@ class FileSystem:
             listener(path, destination)
 
     def replace(self, path: str, destination: str) -> None:
-        """Move a file to a path. If it replaces a file, it gets the owner and access list of the replaced file.
+        """Move a file. If a file exists at the destination, replace it, but keep its owner and access list.
 
         https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
         """
@@ -278,24 +278,24 @@ class FileSystem:
         return self._access.descriptor(self._key(path))
 
     def sddl(self, path: str, enabled: Collection[str] = ()) -> str:
-        """Return the owner and access list of a file or folder in SDDL. Raise AccessDeniedError if this is denied.
+        """Return the owner and access list of a file or folder in SDDL, or raise AccessDeniedError.
 
         Args:
-            enabled: the privileges that the program has enabled.
+            enabled: the privileges that the calling program has enabled.
         """
         self.guard.require(path, check.READ_CONTROL, enabled)
         return str(self.descriptor(path))
 
     def set_sddl(self, path: str, sddl: str, enabled: Collection[str] = ()) -> None:
-        """Set the owner, the access list or both of a file or folder to those in the SDDL.
+        """Set the owner and access list of a file or folder. A part that is missing in the SDDL does not change.
 
         Args:
-            enabled: the privileges that the program has enabled.
+            enabled: the privileges that the calling program has enabled.
 
         Raises:
             FileNotFoundError: the path does not exist.
             ValueError: the SDDL is invalid.
-            AccessDeniedError, InvalidOwnerError: a right is missing.
+            AccessDeniedError, InvalidOwnerError: the acting user may not make this change.
         """
         if not self.exists(path):
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
@@ -329,11 +329,11 @@ class FileSystem:
         return None
 
     def who_may_read(self, path: str) -> set[str]:
-        """Return the accounts that are not in `access_lists.TRUSTED`, but may read a file or list a folder."""
+        """Return the accounts, except those in `access_lists.TRUSTED`, that may read a file or list a folder."""
         return access_lists.holders(self.descriptor(path), access_lists.READ)
 
     def who_may_write(self, path: str) -> set[str]:
-        """Return the accounts that are not in `access_lists.TRUSTED`, but may change the item at a path.
+        """Return the accounts, except those in `access_lists.TRUSTED`, that may change the item at a path.
 
         This includes accounts that may replace the item or a folder above it.
         """
@@ -364,7 +364,7 @@ class FileSystem:
         return max(0, self.size(drive) - used - total_size(self._root / drive[:1].lower()))
 
     def check_space(self, needed: int, drive: str = "C") -> None:
-        """Raise DiskFullError if a number of bytes cannot be written."""
+        """Raise DiskFullError if a drive has less free space than the number of bytes needed."""
         if needed <= 0:
             return
         # Measuring a drive is slow. While there is far more free space than needed, every few seconds is enough.
@@ -391,7 +391,7 @@ class FileSystem:
             file.flush()
 
     def copy_from(self, other: FileSystem) -> None:
-        """Copy those of another machine's drives that this machine also has."""
+        """Copy the files and access lists of another machine. Skip drives that this machine does not have."""
         for drive in (letter.lower() for letter in self._drives & other._drives):
             shutil.copytree(other._root / drive, self._root / drive, dirs_exist_ok=True, symlinks=True)
         self._access.copy_from(other._access)

@@ -54,7 +54,7 @@ def printed(machine: Machine, path: str, text: str) -> bytes:
 
 
 def code_page(machine: Machine) -> str:
-    """Return the number of the OEM code page."""
+    """Return the number of a machine's OEM code page."""
     return str(machine.registry.data(CODE_PAGES, "OEMCP", _OEM["en-US"]))
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The list of families that every Windows installation has."""
+"""The list of the cmdlets, programs and services that every Windows installation has."""
 
 from __future__ import annotations
 

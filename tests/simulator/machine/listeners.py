@@ -26,9 +26,9 @@ class Port:
 
 @dataclass
 class Listeners:
-    r"""Pipes (`\\.\pipe\name`, in lower case) with the objects that serve them, and TCP ports.
+    r"""The open pipes (`\\.\pipe\name`, in lower case) with the objects that serve them, and the open TCP ports.
 
-    The ports exist only in this list. No real port is opened for them.
+    The ports are only recorded here. The host opens no real port for them.
     """
 
     pipes: dict[str, object] = field(default_factory=dict)

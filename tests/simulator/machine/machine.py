@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One Windows machine: its parts, its installation and its boots."""
+"""One Windows machine: how it is set up, booted and copied from an image."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Machine:
 
     Args:
         settings: the node's entry in the fleet file.
-        folder: a private folder for its files.
+        folder: the folder on the host that contains the machine's files.
         families: its cmdlets, programs and services; by default, all families.
-        source: a machine whose disk, registry and family state are copied (deployment from an image).
+        source: a machine that is copied, as when an image is deployed; by default, Windows is set up on an empty disk.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Machine:
         return self.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
 
     def part(self, kind: Callable[[], Part]) -> Part:
-        """Return the instance of a state class such as `Shims`. It is created on first use, and survives reboots."""
+        """Return the machine's only instance of a state class such as `Shims`. The first call creates the instance."""
         with self._lock:
             found = self._parts.get(kind)  # type: ignore[call-overload]
             if found is None:
@@ -128,7 +128,7 @@ class Machine:
         return {**plain, **{name: command_line.expand(value, plain) for name, value in variables.items()}}
 
     def user_environment(self, user: str) -> dict[str, str]:
-        """Return the environment that a user's processes get."""
+        """Return the environment variables of a user's processes."""
         short = user.rsplit("\\", 1)[-1]
         system = short.casefold() == "system"
         profile = "C:\\Windows\\system32\\config\\systemprofile" if system else f"C:\\Users\\{short}"
@@ -161,7 +161,7 @@ class Machine:
             create_baseline(self)
 
     def _copy(self, source: Machine) -> None:
-        """Copy another machine's SID, disk, registry and family state."""
+        """Copy another machine's SID, disk and registry, and the state that `part` returns."""
         import copy
 
         self.sid = source.sid

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""PowerShell scripts whose effects a layer models. Their text is not interpreted."""
+"""PowerShell scripts whose effects a Python function models. Their text is not interpreted."""
 
 from __future__ import annotations
 

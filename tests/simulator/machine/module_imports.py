@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Cold imports of PowerShell modules: a runspace's first call of a module's cmdlet waits for the module's import.
 
-{"kind": "slow_imports", "seconds": 8, "modules": ["HostNetworkingService", "NetTCPIP"]}    "modules": "*": all modules
+The fault (the modules may be "*" for all modules):
+{"kind": "slow_imports", "seconds": 8, "modules": ["HostNetworkingService", "NetTCPIP"]}
 
 A module is imported once per runspace, and the import counts towards the cmdlet's time limit. If a runspace is
 abandoned at its time limit, the next one imports the module again.
@@ -72,7 +73,7 @@ def wait(machine: Machine, seconds: float, stop: threading.Event) -> None:
     """Wait a number of simulated seconds, which the machine's time scale converts to real seconds.
 
     Raises:
-        ProcessEndedError: the process must end.
+        ProcessEndedError: `stop` was set while this function waited.
     """
     end = time.monotonic() + seconds * machine.settings.time_scale
     if stop.wait(max(0.0, end - time.monotonic())):

@@ -43,12 +43,12 @@ def exception(kind: str, message: str) -> CmdletError:
 
 
 def denied(path: str) -> CmdletError:
-    """Return the exception for error 5, for example for missing rights or a folder that is opened as a file."""
+    """Return the exception for a denied access: a right is missing, or a folder is opened as a file."""
     return exception(DENIED, f"Access to the path '{path}' is denied.")
 
 
 def used(path: str = "") -> CmdletError:
-    """Return the exception for a sharing violation. For methods with two paths, it names neither of them."""
+    """Return the exception for a file that is in use. If the method has two paths, the message names neither."""
     named = f" '{path}'" if path else ""
     return exception(IO, f"The process cannot access the file{named} because it is being used by another process.")
 
@@ -78,7 +78,7 @@ def as_exceptions(path: str) -> Iterator[None]:
 
 
 def exists(machine: Machine, path: str) -> bool:
-    """Return whether File.Exists or Directory.Exists returns true.
+    """Return whether a path is a file or folder that File.Exists or Directory.Exists finds.
 
     Both return false for an invalid path, and for an item whose attributes the caller is not allowed to read.
     """
@@ -101,7 +101,7 @@ def _is_name(machine: Machine, path: str) -> bool:
 
 
 def _require_drive(path: str) -> None:
-    """Reject shares. Every Windows Server has the share C$, but access depends on rights and on the firewall."""
+    """Reject paths on network shares. The rights and firewall rules for access to them are not modelled."""
     if is_on_share(path):
         raise NotModelled(f"files on shares: {path}")
 
@@ -111,10 +111,10 @@ def _is_too_long(machine: Machine, path: str) -> bool:
 
 
 def require_legal(machine: Machine, path: str) -> None:
-    """Reject paths that are invalid on Windows, and shares.
+    """Reject paths that are invalid on Windows, and paths on network shares.
 
     Raises:
-        CmdletError: the path is invalid, or on a share, which is not modelled.
+        CmdletError: the path is invalid, or it is on a network share, which is not modelled.
     """
     _require_drive(path)
     if not path or "\0" in path:
@@ -127,7 +127,7 @@ def require_legal(machine: Machine, path: str) -> None:
 
 
 def open_to_read(machine: Machine, path: str, share: str = "rwd") -> Path:
-    """Return the real path of a file that the caller is going to open for reading.
+    """Return the path on the host of a file that the caller is going to open for reading.
 
     Args:
         share: what the caller allows other processes to do with the file, as in `OpenFiles`. File.OpenRead allows
@@ -152,7 +152,7 @@ def open_to_read(machine: Machine, path: str, share: str = "rwd") -> Path:
 
 
 def write(machine: Machine, path: str, data: bytes) -> None:
-    """Write a whole file with FileMode.Create and no sharing.
+    """Write a file's entire contents, as with FileMode.Create and FileShare.None.
 
     Raises:
         CmdletError: the .NET method fails.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The machine's network connection: whether the machine is reachable, and what closes its ports."""
+"""The network connection of one machine: whether the machine is reachable, and when its ports are open."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Ports(Protocol):
 
 
 class NetworkAdapter:
-    """The network adapter of one machine. Without ports (in tests without a transport), it only stores its state."""
+    """The network adapter of one machine. In tests without a transport, it has no ports and only stores its state."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -40,7 +40,7 @@ class NetworkAdapter:
         self.drops = 0
 
     def attach(self, ports: Ports) -> None:
-        """Store the transport's ports."""
+        """Set the machine's ports, which the transport provides."""
         self._ports = ports
 
     @property
@@ -51,7 +51,7 @@ class NetworkAdapter:
 
     @property
     def is_linked(self) -> bool:
-        """Whether the adapter has a link. The machine is reachable only if the adapter also has its address."""
+        """Whether the adapter has a link. The machine is reachable only if the adapter also has the IP address."""
         with self._lock:
             return self._powered and time.monotonic() >= self._down_until
 
@@ -64,9 +64,9 @@ class NetworkAdapter:
             self._ports.drop_link(seconds)
 
     def set_addressed(self, addressed: bool) -> None:
-        """Set whether the machine has its address.
+        """Set whether the adapter has the machine's IP address.
 
-        If it does not, its ports are closed; shells and commands continue.
+        Without the address, the machine's ports are closed, but its shells and commands continue.
         """
         with self._lock:
             changed, self._addressed = self._addressed != addressed, addressed
@@ -94,7 +94,7 @@ class NetworkAdapter:
             self._ports.close_ports()
 
     def power_on(self) -> None:
-        """Open the ports again if the machine has its address."""
+        """Open the ports again if the machine has its IP address."""
         with self._lock:
             self._powered = True
             self._down_until = 0.0

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Input and output of cmdlets and programs: objects, errors, bound parameters and invocations."""
+"""Input and output of simulated cmdlets, programs and services: objects, errors, parameters and exit codes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ CUSTOM_OBJECT = "System.Management.Automation.PSCustomObject"
 
 
 def custom_object(**properties: object) -> PSObject:
-    """Return a PSCustomObject."""
+    """Return a PSCustomObject with the given properties."""
     return PSObject(CUSTOM_OBJECT, dict(properties))
 
 
@@ -202,7 +202,7 @@ class Bound(Mapping[str, object]):
         return value if isinstance(value, int) else default
 
     def write_error(self, error: CmdletError) -> None:
-        """Write a non-terminating error. The cmdlet continues. With the error action Stop, it fails when it ends."""
+        """Write a non-terminating error. The cmdlet continues, but with `-ErrorAction Stop` it fails when it ends."""
         self.errors.append(error)
 
     def warn(self, text: str) -> None:
@@ -217,9 +217,9 @@ class Invocation:
     Args:
         argv: the arguments, without the program.
         stdin: the whole standard input.
-        environment: the complete environment.
+        environment: all environment variables of the program.
         directory: the current folder.
-        stop: set when the process must end; programs that wait check it.
+        stop: an event that is set when the process must end. Programs that wait check the event.
         program: the path of the executable.
         version: the version of the executable.
         user: the user that runs it, e.g. `NT AUTHORITY\SYSTEM`.
@@ -242,7 +242,7 @@ class Invocation:
     emit: Callable[[str], None] | None = None
 
     def variable(self, name: str, default: str = "") -> str:
-        """Return an environment variable. The name is case-insensitive."""
+        """Return the value of an environment variable, or `default` if it is not set. Names are case-insensitive."""
         requested = name.casefold()
         return next((value for key, value in self.environment.items() if key.casefold() == requested), default)
 

@@ -107,7 +107,7 @@ class OpenFiles:
         return any("d" not in handle.share for handle in self._within(path))
 
     def holders(self, path: str) -> list[str]:
-        """Return the names of the processes that have a file, or any file below a folder, open."""
+        """Return the names of the processes that have opened a file, or any file below a folder."""
         return sorted({handle.holder for handle in self._within(path)})
 
     def _within(self, path: str) -> list[Handle]:

@@ -97,7 +97,7 @@ class Power:
         return timer is not None
 
     def power_on(self) -> None:
-        """Boot if the machine is off, and wait until it is up. A retired machine stays off."""
+        """Boot if the machine is off, and wait until it is up. After `retire`, do nothing."""
         with self._lock:
             if self.state == "on" or self._retired:
                 return

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ansible modules that need only the layer `machine`, by name. Other layers add their own modules."""
+"""The Ansible modules that every simulated machine can run, by name. Other packages add more modules."""
 
 from __future__ import annotations
 

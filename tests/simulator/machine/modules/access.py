@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_acl and win_acl_inheritance for files and folders."""
+"""The Ansible modules win_acl and win_acl_inheritance, for files and folders."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _rule(session: Session, arguments: ModuleArguments, path: str) -> _Rule:
 def _mask_and_flags(
     session: Session, arguments: ModuleArguments, path: str, propagation: str
 ) -> tuple[int, frozenset[str]]:
-    """Return the rights as a mask, and the flags of the entry.
+    """Return the rights (as a mask) and the flags of the access control entry that the arguments describe.
 
     Raises:
         ArgumentError: a name in the options `rights` or `inherit` is unknown.
@@ -116,7 +116,7 @@ def _path(session: Session, arguments: ModuleArguments) -> str:
 
 
 def acl(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Add or remove one entry of an access list (win_acl). The module has no check mode."""
+    """Add or remove one entry of an access list (win_acl). The module does not support check mode."""
     path, files = _path(session, arguments), session.machine.files
     if arguments.check_mode:
         return {"changed": False, "skipped": True, "msg": "remote module does not support check mode"}
@@ -144,7 +144,7 @@ def acl(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _added(own: list[Ace], rule: _Rule) -> list[Ace]:
-    """Return the explicit entries and a new entry. Entries with the same account, kind and flags are merged."""
+    """Add a rule to a list of explicit entries. If an entry has the same account, kind and flags, merge them."""
     for place, ace in enumerate(own):
         if (ace.kind, sid(ace.trustee), ace.flags) == (rule.kind, rule.who, rule.flags):
             merged = _Rule(rule.kind, rule.who, ace.mask | rule.mask, rule.flags)
@@ -162,7 +162,7 @@ def _write(session: Session, path: str, before: SecurityDescriptor, own: list[Ac
 
 
 def inheritance(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Enable or disable the inheritance of an access list (win_acl_inheritance)."""
+    """Enable or disable inheritance for the access list of a file or folder (win_acl_inheritance)."""
     path, files = _path(session, arguments), session.machine.files
     state = arguments.text("state", default="absent")
     reorganize = arguments.flag("reorganize")

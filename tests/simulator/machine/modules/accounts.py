@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_group, win_group_membership and win_user."""
+"""The Ansible modules win_group, win_group_membership and win_user."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sid_of(
     """Return the security identifier of an account.
 
     Args:
-        failure: the module's error message. The default is the message of Ansible.ModuleUtils.SID.
+        failure: the error message if the account does not exist; by default, that of Ansible.ModuleUtils.SID.
 
     Raises:
         ArgumentError: the account does not exist.
@@ -59,7 +59,7 @@ def group(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _members(session: Session, arguments: ModuleArguments, found: Account) -> bool:
-    """Add and remove members as the option `members` requests, and return whether this changes anything."""
+    """Add and remove members of a group as the option `members` requests. Return whether a change was needed."""
     requested = arguments.raw("members", {})
     now = accounts.member_sids(session.machine, found)
     if requested.get("set") is not None and (requested.get("add") or requested.get("remove")):
@@ -125,7 +125,8 @@ def _name(session: Session, member: str) -> str:
 def user(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Set the password of a local user (win_user).
 
-    The module tries to log on with the password, and sets it only if that fails (ansible.windows win_user.ps1).
+    The module tries to log on with the password, and sets it only if the logon fails.
+    Source: win_user.ps1 in the collection ansible.windows.
     """
     arguments.modelled("name", "password", "update_password")
     found = accounts.find(session.machine, arguments.text("name"), "User")

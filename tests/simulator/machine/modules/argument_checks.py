@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The checks of a module's arguments in Ansible.Basic.AnsibleModule before the module runs, with its messages.
+"""Checks of a module's arguments before the module runs, with the messages of Ansible.Basic.AnsibleModule.
 
 https://github.com/ansible/ansible/blob/v2.19.0/lib/ansible/module_utils/csharp/Ansible.Basic.cs (CheckArguments). In
 Ansible's messages, names appear in the order of a .NET Hashtable. Here, they appear in the order of the specification.
@@ -26,7 +26,7 @@ MASK = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 
 
 class ArgumentError(ValueError):
-    """A failure of a module, such as an invalid argument. The text is `msg` in the module's result."""
+    """A failure of a module, such as an invalid argument. The exception's text becomes `msg` in the module's result."""
 
 
 class NoCheckModeError(Exception):
@@ -53,7 +53,7 @@ def net_text(value: object) -> str:
 
 
 def to_bool(value: object) -> bool:
-    """Convert a value as ParseBool does.
+    """Convert a value to a Boolean, as ParseBool in Ansible.Basic does.
 
     Raises:
         ValueError: the value is not one of the valid booleans.
@@ -82,7 +82,7 @@ def _to_dict(value: object) -> dict[str, Any]:
 
 
 def to_int(value: object, low: int = -(2**31), high: int = 2**31 - 1, kind: str = "an Int32") -> int:
-    """Convert a value as the Parse method of a .NET type such as Int32 does.
+    """Convert a value to an integer, as the Parse method of a .NET type such as Int32 does.
 
     Raises:
         ValueError: the value is not an integer, or it is outside the type's range.
@@ -121,7 +121,7 @@ def _to_json(value: object) -> str:
 
 
 def _unsigned(value: object) -> int:
-    """Convert a value as `[UInt32]$value` does in PowerShell, or raise ValueError with PowerShell's message."""
+    """Convert a value to an integer as `[UInt32]$value` does, or raise ValueError with PowerShell's message."""
     try:
         return to_int(value, 0, _UINT32, "a UInt32")
     except ValueError as error:
@@ -146,7 +146,7 @@ class Checks:
     _context: list[str] = field(default_factory=list)
 
     def run(self, rules: Rules, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the checked parameters of a module.
+        """Check and convert a module's arguments. Return them, with the defaults of options that are not set.
 
         Raises:
             ArgumentError: an argument is invalid.
@@ -294,7 +294,7 @@ class Checks:
 
 
 def masked(value: Any, secrets: set[str]) -> Any:
-    """Return a result without secrets (RemoveNoLogValues). Strings that equal or contain a secret are masked."""
+    """Mask the secrets in a module's result, as RemoveNoLogValues in Ansible.Basic does."""
     if not secrets:
         return value
     if isinstance(value, Mapping):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The arguments of a module."""
+"""The arguments of an Ansible module, and their conversion to strings, paths and booleans."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ModuleArguments:
 
     @property
     def verbosity(self) -> int:
-        """The number of -v options."""
+        """The number of -v options with which Ansible was started."""
         return int(self._values.get(f"{INTERNAL}verbosity") or 0)
 
     def modelled(self, *names: str) -> None:
@@ -60,10 +60,14 @@ class ModuleArguments:
         return default if value is None else value
 
     def text(self, *names: str, default: str | None = None) -> str:
-        """Return as text the value of the first of the given names that is set.
+        """Return an argument as a string.
+
+        Args:
+            names: the names of the option. The first of them that the task sets is used.
+            default: the value if the task sets none of them; None makes the option required.
 
         Raises:
-            ArgumentError: none of the names is set, and there is no default.
+            ArgumentError: the option is required, but the task does not set it.
         """
         for name in names:
             if self._values.get(name) is not None:
@@ -73,7 +77,7 @@ class ModuleArguments:
         return default
 
     def path(self, session: Session, *names: str, default: str | None = None) -> str:
-        """Return a path with its variables expanded and its slashes replaced by backslashes."""
+        """Return a path argument with its environment variables expanded and with backslashes instead of slashes."""
         return session.expand(self.text(*names, default=default)).replace("/", "\\")
 
     def flag(self, name: str, *, default: bool = False) -> bool:

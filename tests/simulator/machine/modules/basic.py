@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ping and win_ping."""
+"""The Ansible modules ping and win_ping."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from simulator.machine.session import Session
 
 
 def ping(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Return `pong` or the option `data`. With the data `crash`, fail as the real module does."""
+    """Return `pong` or the value of the option `data`. With the data `crash`, fail as the real module does."""
     data = arguments.text("data", default="pong")
     if data == "crash":
         raise ArgumentError("Unhandled exception while executing module: boom")

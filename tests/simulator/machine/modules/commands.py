@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_command and win_shell."""
+"""The Ansible modules win_command and win_shell."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def shell(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def not_started(name: str, error: ProgramNotFoundError | NotExecutableError) -> str:
-    """Return the message of Run-Command (Ansible.ModuleUtils.CommandUtil) for a program that does not start."""
+    """Return the error message of Run-Command (Ansible.ModuleUtils.CommandUtil) if it cannot start a program."""
     if isinstance(error, ProgramNotFoundError):
         return f'Exception calling "SearchPath" with "1" argument(s): "Could not find file \'{name}\'."'
     failure = "CreateProcessW() failed (%1 is not a valid Win32 application, Win32ErrorCode 193)"

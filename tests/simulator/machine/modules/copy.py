@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_copy, in the four modes that its action plugin uses."""
+"""The Ansible module win_copy, in the four modes that its action plugin uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simulator.machine.session import Session
 
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Copy files, or return what has to be copied."""
+    """Copy files. In the mode `query`, only return the files and folders that must be copied."""
     modes = {"explode": _explode, "query": _query, "remote": _remote, "single": _single}
     mode = arguments.text("_copy_mode", default="single")
     if mode not in modes:
@@ -48,7 +48,11 @@ def _query(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _target(session: Session, arguments: ModuleArguments, name: str) -> str:
-    """Return the destination of a file. Its folder must exist, or is created if dest ends with a backslash."""
+    """Return the path to which a file is copied. Create its folder if the option `dest` ends with a backslash.
+
+    Raises:
+        ArgumentError: the path's folder does not exist or is a file.
+    """
     files, dest = session.machine.files, arguments.path(session, "dest")
     folder = dest.endswith("\\") or files.is_directory(dest)
     path = f"{dest.rstrip(chr(92))}\\{name}" if folder else dest

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_path and win_environment: variables of the machine, a user or a process."""
+"""The Ansible modules win_path and win_environment, for environment variables of the machine, a user or a process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _choice(arguments: ModuleArguments, name: str, *known: str, default: str | N
 
 
 def path(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Add elements to a variable such as PATH, or remove them (win_path)."""
+    """Add elements to an environment variable such as PATH, or remove elements from it (win_path)."""
     name = arguments.text("name", default="PATH")
     given = arguments.raw("elements")
     if given is None:
@@ -59,7 +59,10 @@ def _place(found: list[str], element: str) -> int:
 
 
 def _add(found: list[str], elements: list[str]) -> bool:
-    """Append elements in order. An existing element that comes too early moves to the end."""
+    """Add elements to a list so that they stand in their given order. Return whether this changes the list.
+
+    A missing element is appended. An element that stands before its predecessor is moved to the end.
+    """
     last, changed = -1, False
     for element in elements:
         place = _place(found, element)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""setup: the facts of ansible.windows' setup.ps1 by subset. Each fact comes from the machine's state or is constant."""
+"""The Ansible module setup of ansible.windows. Each fact comes from the machine's state or is constant."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def run(session: Session, arguments: ModuleArguments) -> Facts:
 
 
 def choose(subsets: list[str]) -> tuple[set[str], list[str]]:
-    """Return the facts to gather, and warnings about unknown names. Requested subsets override excluded ones."""
+    """Return the names of the facts to gather, and warnings about unknown subsets.
+
+    A fact that is both requested and excluded is gathered.
+    """
     everything = {name for names in GROUPS.values() for name in names}
     known = {**GROUPS, "all": tuple(everything), **{name: (name,) for name in everything}}
     explicit: set[str] = set()

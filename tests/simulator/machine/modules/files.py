@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_stat, win_file and slurp."""
+"""The Ansible modules win_stat, win_file and slurp."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simulator.machine.windows_paths import is_illegal, parent
 
 
 def stat(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Describe a file or folder."""
+    """Describe a file or folder (win_stat)."""
     arguments.modelled("path", "get_checksum", "get_size", "checksum_algorithm", "follow")
     path = arguments.path(session, "path", "dest", "name")
     files = session.machine.files
@@ -59,7 +59,7 @@ def stat(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def file(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Create or remove a file or folder."""
+    """Create or remove a file or folder (win_file)."""
     arguments.modelled("path", "state")
     path, state = _legacy_path(session, arguments), arguments.raw("state")
     if state is not None and str(state).casefold() not in _STATES:
@@ -89,7 +89,7 @@ def _unhandled(message: str) -> ArgumentError:
 
 
 def _legacy_path(session: Session, arguments: ModuleArguments) -> str:
-    """Return the option `path`, or its alias `dest` or `name`.
+    """Return the value of the option `path` or of its alias `dest` or `name`.
 
     As Get-AnsibleParam does, reject paths for which `Test-Path -IsValid` is false.
     """
@@ -134,7 +134,7 @@ def _file(session: Session, path: str, state: object, *, change: bool) -> dict[s
 
 
 def slurp(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Return the contents of a file in base64."""
+    """Return the contents of a file, encoded in base64 (slurp)."""
     path = arguments.path(session, "src", "path")
     files = session.machine.files
     if files.is_directory(path):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_nssm (community.windows): it configures services with the command line of an installed nssm.exe."""
+"""The Ansible module win_nssm (community.windows), which configures services by calling an installed nssm.exe."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Failed(Exception):
 
 
 class _Nssm:
-    """One run of the module: nssm.exe, the service, and the result so far."""
+    """One run of win_nssm: the path of nssm.exe, the service, and the result so far."""
 
     def __init__(self, session: Session, arguments: ModuleArguments) -> None:
         self._session = session
@@ -90,7 +90,7 @@ class _Nssm:
 
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Create, change, start, stop or remove a service."""
+    """Create, change, start, stop or remove a service (win_nssm)."""
     state = arguments.text("state", default="present")
     if state not in _STATES:
         known = ",".join(_STATES)
@@ -125,7 +125,7 @@ def _application(session: Session, arguments: ModuleArguments) -> str:
     if not session.machine.files.is_file(application):
         raise ArgumentError(f'The application specified "{application}" does not exist on the host.')
     if arguments.raw("username") is not None or arguments.raw("user") is not None:
-        raise NotModelled("win_nssm with a user")
+        raise NotModelled("win_nssm's option username")
     return application
 
 

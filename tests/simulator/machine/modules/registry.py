@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_reg_stat and win_regedit."""
+"""The Ansible modules win_reg_stat and win_regedit."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _describe(session: Session, value: Value) -> dict[str, Any]:
 
 
 def stat(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Describe a key or one of its values."""
+    """Describe a registry key or one of its values (win_reg_stat)."""
     arguments.modelled("path", "name")
     path, registry = _path(arguments, "registry"), session.machine.registry
     name = next((arguments.raw(each) for each in ("name", "entry", "value") if arguments.raw(each) is not None), None)
@@ -65,7 +65,7 @@ def stat(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def edit(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Create, change or remove a key or value."""
+    """Create, change or remove a registry key or value (win_regedit)."""
     arguments.modelled("path", "name", "data", "type", "state", "delete_key")
     path, registry = _path(arguments, "powershell"), session.machine.registry
     name, data = arguments.raw("name") or None, arguments.raw("data")

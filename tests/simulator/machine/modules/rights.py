@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_user_right."""
+"""The Ansible module win_user_right."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Grant or revoke a privilege or logon right (win_user_right)."""
     name = next((known for known in RIGHTS if known.casefold() == arguments.text("name").casefold()), None)
     if name is None:
-        raise NotModelled(f"the right {arguments.text('name')}")
+        raise NotModelled(f"the user right {arguments.text('name')}")
     action = arguments.text("action", default="set")
     if action not in ("add", "remove", "set"):
         raise ArgumentError(f"value of action must be one of: add, remove, set. Got no match for: {action}")

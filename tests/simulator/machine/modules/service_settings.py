@@ -47,7 +47,7 @@ _ACCOUNTS: Mapping[str, str] = {
 
 
 def account(machine: Machine, name: str, service: str) -> str:
-    """Return an account as Windows spells it.
+    """Return the name of an account as Windows spells it.
 
     Raises:
         ArgumentError: the account does not exist.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_service."""
+"""The Ansible module win_service."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _needs_service(arguments: ModuleArguments) -> bool:
 
 
 def _cmdlet(machine: Machine, name: str, **values: object) -> None:
-    """Run a cmdlet as the module does. The cmdlet's first error ends the module.
+    """Run a cmdlet for win_service. The module fails at the cmdlet's first error.
 
     Raises:
         ArgumentError: the cmdlet fails.
@@ -90,7 +90,7 @@ def _unhandled(message: str) -> ArgumentError:
 
 
 def _changed_config(work: Callable[[], None], what: str) -> None:
-    """Run an operation that the module performs through SCManager.cs.
+    """Run an operation that win_service performs through SCManager.cs.
 
     Raises:
         ArgumentError: the operation fails.

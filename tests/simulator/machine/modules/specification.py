@@ -55,7 +55,7 @@ class Delegate:
 
 @dataclass(frozen=True)
 class ModuleOption:
-    """One option, with the names of its settings in Ansible.Basic.cs (specDefaults)."""
+    """One option of a module. The attributes have the same names as in Ansible.Basic.cs (specDefaults)."""
 
     type: str | Delegate = "str"
     elements: str | Delegate | None = None
@@ -70,7 +70,7 @@ class ModuleOption:
 
 @dataclass(frozen=True)
 class Rules:
-    """Options, and rules about combinations of options."""
+    """The options of a module or of a nested option, and the rules about combinations of these options."""
 
     options: Mapping[str, ModuleOption] = field(default_factory=dict)
     mutually_exclusive: tuple[tuple[str, ...], ...] = ()
@@ -82,7 +82,7 @@ class Rules:
 
     @property
     def aliases(self) -> dict[str, str]:
-        """The main name of each option, by its aliases."""
+        """The main names of the options, by alias."""
         return {alias: name for name, option in self.options.items() for alias in option.aliases}
 
 
@@ -91,7 +91,7 @@ def read(text: str, utilities: Iterable[str] = ()) -> Rules | None:
 
     Args:
         text: the module's script.
-        utilities: the texts of its module_utils, which may contain fragments of the specification.
+        utilities: the texts of the module_utils that it uses. They may contain fragments of the specification.
 
     Raises:
         UnreadableError: a part of the specification cannot be evaluated.
@@ -128,7 +128,7 @@ def _fragment(name: str, utilities: Iterable[str]) -> Mapping[str, Any]:
 
 
 def _merged(spec: Mapping[str, Any], fragment: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge as MergeFragmentSpec in Ansible.Basic.cs does: the specification takes precedence, and lists are joined."""
+    """Merge a fragment into a specification, which takes precedence. Join lists, as MergeFragmentSpec does."""
     made = dict(spec)
     for key, value in fragment.items():
         if key not in made:
@@ -229,7 +229,7 @@ class _Reader:
             return [*left, *(right if isinstance(right, list) else [right])]
         if isinstance(left, str):
             return left + str(right)
-        raise UnreadableError("a sum in the specification")
+        raise UnreadableError("an addition in the specification that does not start with a list, hashtable or string")
 
 
 def _several(value: Any) -> list[Any]:

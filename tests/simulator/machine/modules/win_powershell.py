@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_powershell: it runs a script, and returns its streams, its objects up to a depth, and `$Ansible`.
+"""The Ansible module win_powershell: it runs a script, and returns its output objects, streams and `$Ansible`.
 
 Source: win_powershell.ps1 of ansible.windows 3.3.
 """
@@ -151,7 +151,7 @@ def _answer(arguments: ModuleArguments, ansible: PSObject, outcome: Any) -> dict
 
 
 def _host(console: Iterable[object]) -> str:
-    """Return the text that a script wrote to its host. The module itself collects the script's output."""
+    """Return the text that a script wrote to its host (the console). The script's output objects are not included."""
     from simulator.machine.powershell.running.streams import HostText
 
     return "".join(item.text + ("\r\n" if item.newline else "") for item in console if isinstance(item, HostText))
@@ -181,7 +181,7 @@ def _error(error: CmdletError) -> dict[str, Any]:
 
 
 def converted(value: object, depth: int) -> Any:
-    """Convert a value as Convert-OutputObject does.
+    """Convert an output object to a value for the JSON result, as Convert-OutputObject in win_powershell.ps1 does.
 
     Raises:
         NotModelled: the conversion of the value's type is not modelled.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running a script as a process (powershell.exe) or in a runspace (PSRP)."""
+"""The execution of PowerShell scripts, in a process (powershell.exe) or in a runspace (PSRP)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ScriptOutcome:
 
 @dataclass(frozen=True)
 class RemoteCommand:
-    """A command of a PSRP client, with the fields of `simulator.transport.host.PipelineCommand`."""
+    """A command of a PSRP client. It has the same fields as `simulator.transport.host.PipelineCommand`."""
 
     text: str
     is_script: bool
@@ -72,7 +72,7 @@ class RemoteCommand:
     ends_statement: bool = False
 
     def bound(self) -> CommandArguments:
-        """Return the arguments in the form that functions expect."""
+        """Return the command's arguments, separated into named and positional ones."""
         named = [(name, value) for name, value in self.arguments if name]
         return CommandArguments(named, [value for name, value in self.arguments if not name])
 

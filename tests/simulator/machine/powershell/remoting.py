@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Objects in the form that PSRP transfers: CLIXML with type names, properties and the results of ToString.
+"""The conversion of objects to CLIXML for PSRP, with type names, properties and the results of ToString().
 
 PowerShell serializes the output of a remote pipeline to a depth of 1: an object's properties are sent as values, and
 objects in properties as text. Lists and dictionaries do not count as a level. Enumeration values also count as objects.
@@ -61,7 +61,7 @@ _CONTROLLER = "System.ServiceProcess.ServiceController"
 
 
 def to_wire(value: object, depth: int = DEPTH) -> Any:
-    """Return an object that psrpcore serializes as PowerShell serializes the value.
+    """Convert a value to an object that psrpcore serializes in the same way as PowerShell serializes the value.
 
     Args:
         depth: the depth to which the properties of objects are serialized.
@@ -126,7 +126,7 @@ def _object(value: object, depth: int) -> Any:
 
 
 def _simple(value: PSObject) -> Any:
-    """Return an object if CLIXML has an element for its type (a simple object), or None for other objects."""
+    """Convert an object whose type has its own CLIXML element, such as a GUID. Return None for other objects."""
     if value.type_name == "System.Guid":
         return wire.PSGuid(str(uuid.UUID(str(value.text or value.get("Guid")))))
     if value.type_name == "System.Version":
@@ -143,7 +143,7 @@ def _text(value: object) -> str:
 
 
 def _enumeration(value: Enumeration) -> Any:
-    """Return an enumeration value for psrpcore, which derives its type's name from a Python enumeration."""
+    """Convert an enumeration value to a member of a Python enumeration, from which psrpcore derives the type's name."""
     module, _, name = value.type_name.rpartition(".")
     # Created for each value, so that two equal values are not the same object in CLIXML.
     make: Any = enum.Enum

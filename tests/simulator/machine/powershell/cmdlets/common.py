@@ -28,7 +28,7 @@ def host(bound: Bound) -> Interpreter:
         NotModelled: the cmdlet is called outside a script.
     """
     if not in_script(bound):
-        raise NotModelled(f"{bound.command} outside a script")
+        raise NotModelled(f"a call of {bound.command} outside a script")
     return cast("Interpreter", bound.session)
 
 
@@ -38,14 +38,14 @@ def given(bound: Bound) -> list[object]:
 
 
 def read(bound: Bound, item: object, name: str) -> object:
-    """Return a property of an object."""
+    """Return the value of an object's property."""
     if in_script(bound):
         return host(bound).evaluator.read(item, name)
     return members.read(item, name)
 
 
 def run_on(bound: Bound, block: ScriptBlock, item: object) -> object:
-    """Return the result of a script block for an object."""
+    """Run a script block in which `$_` is the given object, and return its result."""
     return single(host(bound).call_block(block, item=item, has_item=True, new_scope=False))
 
 
@@ -77,7 +77,7 @@ def has(item: object, name: str) -> bool:
 
 
 def terminating(error: CmdletError) -> CmdletError:
-    """Return a copy of an error as a TerminatingError, which terminates its statement."""
+    """Return a copy of an error as a TerminatingError, which ends the statement that causes it."""
     from simulator.machine.powershell.running.stages import TerminatingError
 
     made = TerminatingError(error.category, error.error_id, error.message, error.exception_type)

@@ -21,7 +21,7 @@ def _mark(bound: Bound) -> str:
 
 
 def _rows(bound: Bound) -> list[str]:
-    """Return the objects of a call as lines of comma-separated values."""
+    """Return the input objects of a cmdlet call as lines of comma-separated values."""
     if not bound.flag("NoTypeInformation"):
         raise NotModelled(f"{bound.command} without -NoTypeInformation, which differs between versions of PowerShell")
     found: list[str] = []

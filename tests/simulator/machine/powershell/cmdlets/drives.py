@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The drives `Function:`, `Variable:` and `Alias:` for Test-Path and Get-Item."""
+"""Test-Path and Get-Item on the drives `Function:`, `Variable:` and `Alias:`."""
 
 from __future__ import annotations
 

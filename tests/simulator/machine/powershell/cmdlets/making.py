@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Creating, inspecting and storing objects: New-Object, Add-Member, Get-Member and Tee-Object."""
+"""Cmdlets that create, inspect and store objects: New-Object, Add-Member, Get-Member and Tee-Object."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Output: Write-*, Out-String, Out-Null, Format-Table and Format-List."""
+"""Cmdlets that write or format output: Write-*, Out-String, Out-Null, Format-Table and Format-List."""
 
 from __future__ import annotations
 
@@ -114,12 +114,12 @@ def write_information(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Do nothing. This is for cmdlets without an effect here, such as Write-Progress."""
+    """Do nothing, because cmdlets such as Write-Progress have no effect in the simulator."""
     return []
 
 
 def write_output(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Write-Output outside a script.
+    """Simulate Write-Output, if the caller is not a PowerShell script.
 
     It returns its input, including null. In scripts, `running/stages.py` does this.
     """

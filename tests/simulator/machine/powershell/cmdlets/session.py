@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets for the session: variables, aliases, commands, modules, strict mode, and running parts of scripts."""
+"""Cmdlets for variables, aliases, commands, modules and strict mode, and cmdlets that run code (Invoke-Command)."""
 
 from __future__ import annotations
 

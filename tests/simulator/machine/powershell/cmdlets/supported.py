@@ -86,7 +86,7 @@ _OFF = frozenset(("confirm", "verbose", "debug", "force", "whatif"))
 
 
 def check(command: str, values: Mapping[str, object]) -> None:
-    """Reject a parameter that is not modelled. For a cmdlet that is not listed here, check only common parameters.
+    """Reject a parameter that is not modelled. For a cmdlet not in this module, check only common parameters.
 
     Raises:
         NotModelled: the parameter is not modelled.

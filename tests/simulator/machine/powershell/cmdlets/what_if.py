@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`-WhatIf`: a cmdlet describes its changes without making them.
+"""The descriptions that cmdlets with `-WhatIf` print instead of making changes.
 
-Sources of the sentences in https://github.com/PowerShell/PowerShell: CommandBaseStrings.resx,
-FileSystemProviderStrings.resx, and NavigationResources.resx for Set-Content and Add-Content.
+The sentences come from these files in https://github.com/PowerShell/PowerShell: CommandBaseStrings.resx,
+FileSystemProviderStrings.resx, and NavigationResources.resx (for Set-Content and Add-Content).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Sentences = Iterator[tuple[str, str]]
 
 
 def only_prints(run: Interpreter, bound: Bound, description: Contract) -> bool:
-    """Return whether a cmdlet should only describe its changes."""
+    """Return whether `-WhatIf` or `$WhatIfPreference` makes a cmdlet describe its changes without making them."""
     if "WhatIf" in bound:
         return bound.flag("WhatIf")
     return truth(run.variables.get("WhatIfPreference")) and "whatif" in description.parameters

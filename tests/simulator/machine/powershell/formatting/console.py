@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Objects as text on a console, as powershell.exe prints them."""
+"""The conversion of output objects to the text that powershell.exe prints on the console."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Dates in the en-US culture, which is the default of a server.
+"""Dates as text in the en-US culture, which is the default of a server.
 
 https://learn.microsoft.com/dotnet/standard/base-types/standard-date-and-time-format-strings
 """

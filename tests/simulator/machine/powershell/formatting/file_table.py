@@ -22,13 +22,13 @@ from simulator.machine.powershell.types.plain_text import to_text
 
 @dataclass
 class FileItem(PSObject):
-    """A FileInfo or DirectoryInfo. `time_width` is the width of the console's column LastWriteTime."""
+    """A FileInfo or DirectoryInfo object to display. `time_width` is the width of the column LastWriteTime."""
 
     time_width: int = 26
 
 
 def file_table(rows: Sequence[FileItem]) -> list[str]:
-    """Return the lines for files and folders.
+    """Return the lines that the console shows for files and folders.
 
     Raises:
         NotModelled: a name is too long, or a time is missing.

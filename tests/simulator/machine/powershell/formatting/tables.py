@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Tables and lists of properties."""
+"""The conversion of objects to text: tables (Format-Table) and lists of properties (Format-List)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _right(value: object) -> bool:
 def table(rows: Sequence[PSObject], columns: Sequence[str], *, headers: bool = True, sized: bool = False) -> list[str]:
     """Return the lines of a table of objects.
 
-    A column is as wide as its header or its longest cell, unless the type's own view defines its width (FIXED).
+    A column is as wide as its header or its longest cell, unless the type's own view defines its width (see FIXED).
     Numbers, booleans and enumeration values are right-aligned.
 
     Args:

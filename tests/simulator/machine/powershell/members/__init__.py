@@ -34,7 +34,7 @@ __all__ = ["call", "find_key", "index", "read", "store", "write"]
 
 
 def read(value: object, name: str, *, strict: bool = False) -> object:
-    """Return a property, or None if it does not exist and strict mode is off.
+    """Return the value of a property, or None if the property does not exist and strict mode is off.
 
     Raises:
         CmdletError: strict mode is on, and the property does not exist.
@@ -126,7 +126,7 @@ def _has(item: object, name: str) -> bool:
 
 
 def write(value: object, name: str, new: object) -> None:
-    """Set a property.
+    """Set a property of a value.
 
     Raises:
         CmdletError: the property does not exist.
@@ -172,7 +172,7 @@ def _members(value: object) -> Members | None:
 
 
 def call(value: object, name: str, arguments: list[object]) -> object:
-    """Call a method.
+    """Call a method of a value.
 
     Raises:
         CmdletError: the value is null, or the method does not exist or fails.
@@ -200,7 +200,7 @@ def call(value: object, name: str, arguments: list[object]) -> object:
 
 
 def has_method(value: object, name: str) -> bool:
-    """Return whether a value has a method, or any member that is not modelled, with this name."""
+    """Return whether a value has a method with this name. A member that is not modelled counts as a method."""
     known = _members(value)
     lower = name.casefold()
     return lower == "gettype" or (known is not None and (lower in known.methods or lower in (known.others or ())))

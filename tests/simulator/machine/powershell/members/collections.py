@@ -190,7 +190,7 @@ def entries(table: Table) -> Items:
 
 
 def store(table: Table, key: object, value: object) -> None:
-    """Set an entry. If the key exists, keep its capitalization."""
+    """Set an entry of a hash table. If the key exists, keep its capitalization."""
     if isinstance(table, GenericDictionary):
         key, value = cast(table.key, key), cast(table.value, value)
     known = find_key(table, key)

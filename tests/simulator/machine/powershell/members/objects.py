@@ -86,7 +86,7 @@ class PropertyInfo(PSObject):
 
 
 class PropertyBag(list[object]):
-    """`.psobject.Properties`."""
+    """The collection `.psobject.Properties`."""
 
     type_name = "System.Management.Automation.PSMemberInfoIntegratingCollection`1"
 
@@ -128,7 +128,7 @@ def type_names(value: PSObject) -> list[object]:
 
 
 def ps_object(value: object) -> object:
-    """Return `.psobject`.
+    """Return the property `psobject` of a value.
 
     Raises:
         NotModelled: the value is not an object with properties; for example, it is a string or a number.
@@ -147,7 +147,7 @@ def ps_object(value: object) -> object:
 
 
 def read(value: PSObject, name: str, *, strict: bool = False) -> object:
-    """Return an object's property. If it does not exist, return None, or raise an error if strict mode is on."""
+    """Return the value of an object's property. If there is none, return None, or raise an error in strict mode."""
     lower = name.casefold()
     if isinstance(value, ErrorRecord) and lower in _RECORD:
         raise NotModelled(f"the property {name} of an error record")
@@ -174,13 +174,13 @@ def read(value: PSObject, name: str, *, strict: bool = False) -> object:
 
 
 def missing_property(name: str) -> CmdletError:
-    """Return strict mode's error for a property that does not exist."""
+    """Return the error that strict mode raises for a property that does not exist."""
     message = f"The property '{name}' cannot be found on this object. Verify that the property exists."
     return failure(message, "PropertyNotFoundStrict")
 
 
 def write(value: object, name: str, new: object) -> None:
-    """Set a property.
+    """Set a property of an object.
 
     Raises:
         CmdletError: the object does not have the property.

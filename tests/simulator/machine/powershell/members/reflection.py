@@ -3,8 +3,8 @@
 """Non-public members of PowerShell's own objects, which scripts access by reflection.
 
 pypsrp's copy.ps1 removes the limit on the input's size in this way. From `$Host`, it reaches the transport, and from
-there the deserialization context. The names come from PowerShell/PowerShell: InternalHost, ServerRemoteHost,
-AbstractServerTransportManager, Fragmentor, DeserializationContext.
+there the deserialization context. The names come from classes in https://github.com/PowerShell/PowerShell:
+InternalHost, ServerRemoteHost, AbstractServerTransportManager, Fragmentor and DeserializationContext.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def member(type_name: str, kind: str, arguments: list[object]) -> PSObject:
         if not isinstance(owner, PSObject):
             raise NotModelled("GetValue() of a value that is not an object")
         if type_name == HOST and owner.get("Name") != "ServerRemoteHost":
-            raise NotModelled("the host behind $Host without a remote client")
+            raise NotModelled("the internal host object of $Host without a remote client")
         if not known[name]:
             return owner.get(name)
         return PSObject(known[name], {})

@@ -90,7 +90,7 @@ def _by_case(text: str, requested: object, how: tuple[object, ...]) -> tuple[str
     other = to_text(requested)
     comparison = to_text(how[0]).casefold() if how else ""
     if comparison and not comparison.startswith(("ordinal", "currentculture", "invariantculture")):
-        raise NotModelled(f"a comparison by {to_text(how[0])}")
+        raise NotModelled(f"the string comparison {to_text(how[0])}")
     return (text.casefold(), other.casefold()) if comparison.endswith("ignorecase") else (text, other)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parsing expressions: operators by precedence, literals, members and casts.
+"""The parser for expressions: operators by precedence, literals, members and casts.
 
 Source of the precedence rules:
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_operator_precedence

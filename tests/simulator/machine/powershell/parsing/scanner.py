@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reading the text of a script: whitespace, comments, names and numbers."""
+"""The parser's scanner, which reads the text of a script: whitespace, comments, names and numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BOUNDARY = re.compile(r"""[\s;|&(){}\[\],<>=+\-*/%.:'"!]|$""")
 
 
 class ParseError(CmdletError):
-    """A script that is not valid PowerShell, or that the simulator does not support."""
+    """Raised if a script is not valid PowerShell, or if the simulator does not support it."""
 
     def __init__(self, message: str, error_id: str = "ParserError") -> None:
         kind = "System.Management.Automation.ParseException"
@@ -32,7 +32,7 @@ class ParseError(CmdletError):
 
 
 class TextScanner:
-    """A position in a script's text."""
+    """A reader of a script's text, with the current position."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -82,7 +82,7 @@ class TextScanner:
         return self.text.startswith(text, self.position)
 
     def take(self, text: str) -> bool:
-        """Consume the given text if it comes next, and return whether it does."""
+        """Consume the given text if it comes next. Return whether it was consumed."""
         if self.looking_at(text):
             self.position += len(text)
             return True
@@ -133,7 +133,7 @@ class TextScanner:
 
 
 def _number(digits: str, suffix: str, size: str) -> int | float:
-    """Return the value of a literal.
+    """Return the value of a number literal.
 
     It is a Double if the literal has a decimal point or an exponent. Otherwise, it is an Int64 if the literal has the
     suffix `l` or does not fit into an Int32, and else an Int32.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The syntax tree of a script."""
+"""The nodes of a PowerShell script's syntax tree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SyntaxNode:
 
 @dataclass(frozen=True)
 class Literal(SyntaxNode):
-    """A constant. `text` is the original text of a number, for arguments of programs."""
+    """A constant. `text` is a number as the script spells it, because programs receive this spelling as an argument."""
 
     value: object
     text: str | None = None
@@ -31,7 +31,7 @@ class Expandable(SyntaxNode):
 
 @dataclass(frozen=True)
 class VariableExpression(SyntaxNode):
-    """`$name` or `$scope:name`; with `splat` it is `@name`."""
+    """A variable: `$name` or `$scope:name`. If `splat` is true, it is `@name`."""
 
     name: str
     splat: bool = False
@@ -56,21 +56,21 @@ class Binary(SyntaxNode):
 
 @dataclass(frozen=True)
 class ArrayLiteral(SyntaxNode):
-    """`a, b`."""
+    """An array literal: `a, b`."""
 
     items: tuple[SyntaxNode, ...]
 
 
 @dataclass(frozen=True)
 class Paren(SyntaxNode):
-    """`(pipeline)`."""
+    """A pipeline in parentheses: `(pipeline)`."""
 
     body: SyntaxNode
 
 
 @dataclass(frozen=True)
 class SubExpression(SyntaxNode):
-    """`$(statements)`; with `array` it is `@(statements)`."""
+    """A subexpression: `$(statements)`. If `array` is true, it is `@(statements)`."""
 
     body: tuple[SyntaxNode, ...]
     array: bool = False
@@ -78,14 +78,14 @@ class SubExpression(SyntaxNode):
 
 @dataclass(frozen=True)
 class HashLiteral(SyntaxNode):
-    """`@{key = value}`."""
+    """A hash table: `@{key = value}`."""
 
     entries: tuple[tuple[SyntaxNode, SyntaxNode], ...]
 
 
 @dataclass(frozen=True)
 class Attribute(SyntaxNode):
-    """`[Name(arguments, name = value)]`. Names are in lower case."""
+    """An attribute: `[Name(arguments, name = value)]`. The names are in lower case."""
 
     name: str
     arguments: tuple[SyntaxNode, ...] = ()
@@ -104,12 +104,12 @@ class Attribute(SyntaxNode):
         return name in self.named and bool(_constants(self.named[name])[0])
 
     def number(self, name: str) -> int:
-        """Return a named argument as a number."""
+        """Return the value of a named argument as a number."""
         found = _constants(self.named[name])[0]
         return found if isinstance(found, int) else 0
 
     def text(self, name: str) -> str:
-        """Return a named argument as text."""
+        """Return the value of a named argument as a string."""
         return str(_constants(self.named[name])[0])
 
 
@@ -166,14 +166,14 @@ class Block(SyntaxNode):
 
 @dataclass(frozen=True)
 class TypeLiteral(SyntaxNode):
-    """`[Name]`."""
+    """A type literal: `[Name]`."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Cast(SyntaxNode):
-    """`[Name]operand`."""
+    """A cast: `[Name]operand`."""
 
     name: str
     operand: SyntaxNode
@@ -181,7 +181,7 @@ class Cast(SyntaxNode):
 
 @dataclass(frozen=True)
 class Member(SyntaxNode):
-    """`target.name` or `target::name`. It is a call if `arguments` is not None."""
+    """A member: `target.name` or `target::name`. It is a method call if `arguments` is not None."""
 
     target: SyntaxNode
     name: SyntaxNode
@@ -191,7 +191,7 @@ class Member(SyntaxNode):
 
 @dataclass(frozen=True)
 class Index(SyntaxNode):
-    """`target[index]`."""
+    """An index expression: `target[index]`."""
 
     target: SyntaxNode
     index: SyntaxNode
@@ -199,7 +199,7 @@ class Index(SyntaxNode):
 
 @dataclass(frozen=True)
 class PostStep(SyntaxNode):
-    """`$x++` or `$x--`."""
+    """An operator after its operand: `$x++` or `$x--`."""
 
     operator: str
     operand: SyntaxNode
@@ -215,7 +215,7 @@ class Argument(SyntaxNode):
 
 @dataclass(frozen=True)
 class Redirection(SyntaxNode):
-    """`2>&1` or `> file`: the stream (`*` for all), whether to append, and the target (a stream's number or a file)."""
+    """A redirection such as `2>&1` or `> file`. The stream is `*` for all streams. The target is a stream or a file."""
 
     stream: str
     append: bool
@@ -224,7 +224,7 @@ class Redirection(SyntaxNode):
 
 @dataclass(frozen=True)
 class CommandInvocation(SyntaxNode):
-    """A command. `operator` is `&`, `.` or empty."""
+    """A command. `operator` is the call operator (`&` or `.`), or an empty string."""
 
     operator: str
     name: SyntaxNode
@@ -242,7 +242,7 @@ class Pipeline(SyntaxNode):
 
 @dataclass(frozen=True)
 class Assignment(SyntaxNode):
-    """`target = value`, also with another operator such as `+=`. The target of `[type]$x = …` is a Cast."""
+    """An assignment with `=` or an operator such as `+=`. The target of `[type]$x = …` is a Cast."""
 
     target: SyntaxNode
     operator: str
@@ -251,7 +251,7 @@ class Assignment(SyntaxNode):
 
 @dataclass(frozen=True)
 class If(SyntaxNode):
-    """Conditions with their blocks, and the block of `else`."""
+    """An `if` statement: the conditions with their blocks, and the block of `else`."""
 
     clauses: tuple[tuple[SyntaxNode, tuple[SyntaxNode, ...]], ...]
     otherwise: tuple[SyntaxNode, ...] | None = None
@@ -259,7 +259,7 @@ class If(SyntaxNode):
 
 @dataclass(frozen=True)
 class ForEach(SyntaxNode):
-    """`foreach ($name in source) {…}`."""
+    """A `foreach` loop: `foreach ($name in source) {…}`."""
 
     name: str
     source: SyntaxNode
@@ -269,7 +269,7 @@ class ForEach(SyntaxNode):
 
 @dataclass(frozen=True)
 class Loop(SyntaxNode):
-    """`while`, `do … while`, `do … until` and `for`. With `first`, the body runs before the first check."""
+    """A `while`, `do` or `for` loop. If `first` is true, the body runs before the first check of the condition."""
 
     condition: SyntaxNode | None
     body: tuple[SyntaxNode, ...]
@@ -282,7 +282,7 @@ class Loop(SyntaxNode):
 
 @dataclass(frozen=True)
 class Switch(SyntaxNode):
-    """`switch (value) { case {…} }`. In `cases`, None stands for `default`. `mode` is exact, wildcard or regex."""
+    """A `switch` statement. In `cases`, None stands for `default`. `mode` is `exact`, `wildcard` or `regex`."""
 
     value: SyntaxNode
     cases: tuple[tuple[SyntaxNode | None, tuple[SyntaxNode, ...]], ...]
@@ -294,7 +294,7 @@ class Switch(SyntaxNode):
 
 @dataclass(frozen=True)
 class Try(SyntaxNode):
-    """`try … catch [types] … finally`."""
+    """A statement `try … catch [types] … finally`."""
 
     body: tuple[SyntaxNode, ...]
     catches: tuple[tuple[tuple[str, ...], tuple[SyntaxNode, ...]], ...]
@@ -303,7 +303,7 @@ class Try(SyntaxNode):
 
 @dataclass(frozen=True)
 class Flow(SyntaxNode):
-    """`return`, `exit`, `throw`, `break`, `continue`."""
+    """A `return`, `exit`, `throw`, `break` or `continue` statement."""
 
     kind: str
     value: SyntaxNode | None = None
@@ -312,7 +312,7 @@ class Flow(SyntaxNode):
 
 @dataclass(frozen=True)
 class Trap(SyntaxNode):
-    """`trap [type] {…}`. The type may be empty."""
+    """A statement `trap [type] {…}`. The type may be empty."""
 
     kind: str
     body: tuple[SyntaxNode, ...]
@@ -320,7 +320,7 @@ class Trap(SyntaxNode):
 
 @dataclass(frozen=True)
 class Function(SyntaxNode):
-    """`function name {…}`, or `filter name {…}`."""
+    """The definition of a function (`function name {…}`) or filter (`filter name {…}`)."""
 
     name: str
     block: Block

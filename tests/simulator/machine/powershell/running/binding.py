@@ -48,7 +48,7 @@ _KNOWN = frozenset(
 
 
 class Present:
-    """The placeholder value of a named argument without a value: a switch, or a parameter whose value is missing."""
+    """The placeholder for the value of a parameter that is named without one: a switch, or a missing value."""
 
 
 PRESENT = Present()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Evaluating expressions and assignments."""
+"""The evaluation of a script's expressions and assignments."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ class Evaluator:
         return EMPTY if found is None else found
 
     def read(self, target: object, name: str) -> object:
-        """Return a property, including one that a script defined."""
+        """Return the value of a property, which may be a script property."""
         found = members.read(target, name, strict=self._run.variables.strict >= 2)
         if isinstance(found, ScriptMember) and not found.method:
             output = self._run.calls.with_this(found.block, target, [])
@@ -366,7 +366,7 @@ class Evaluator:
 
 
 class PSReference(PSObject):
-    """`[ref]$name`."""
+    """A reference to a variable: `[ref]$name`."""
 
     def __init__(self, interpreter: Interpreter, name: str) -> None:
         properties = _Referred(interpreter, name)
@@ -374,7 +374,7 @@ class PSReference(PSObject):
 
 
 class _Referred(dict[str, object]):
-    """The properties of a reference. Setting `Value` also sets the variable."""
+    """The properties of a `[ref]` object. Setting `Value` also sets the variable."""
 
     def __init__(self, interpreter: Interpreter, name: str) -> None:
         super().__init__(Value=interpreter.variables.get(name))
@@ -388,7 +388,7 @@ class _Referred(dict[str, object]):
 
 
 def _single(output: list[object]) -> object:
-    """Return output as one value: EMPTY, one object or a list."""
+    """Combine output objects into one value: EMPTY, one object or a list."""
     if not output:
         return EMPTY
     return output[0] if len(output) == 1 else output

@@ -10,7 +10,7 @@ class FlowControl(Exception):
 
 
 class LoopFlow(FlowControl):
-    """`break` or `continue` of the innermost loop, or of the loop with the given label."""
+    """Raised by `break` or `continue`, for the innermost loop or the loop with the given label."""
 
     def __init__(self, label: str = "") -> None:
         super().__init__()
@@ -18,19 +18,19 @@ class LoopFlow(FlowControl):
 
 
 class BreakFlow(LoopFlow):
-    """`break`."""
+    """Raised by `break`."""
 
 
 class ContinueFlow(LoopFlow):
-    """`continue`."""
+    """Raised by `continue`."""
 
 
 class ReturnFlow(FlowControl):
-    """`return`. The returned values are already in the output."""
+    """Raised by `return`. The returned values are already in the output."""
 
 
 class ExitFlow(FlowControl):
-    """`exit CODE`."""
+    """Raised by `exit CODE`."""
 
     def __init__(self, code: int) -> None:
         super().__init__()

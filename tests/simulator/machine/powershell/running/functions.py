@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calling functions and script blocks: their named blocks, their scopes and their automatic variables."""
+"""Calls of functions and script blocks: their named blocks, their scopes and their automatic variables."""
 
 from __future__ import annotations
 
@@ -111,7 +111,10 @@ class FunctionCall:
             self._statements(self._process or ())
 
     def end(self) -> None:
-        """Outside a pipeline, run the process block once. Then run the other statements and the end block."""
+        """Finish the call: run the statements that have no named block, and the end block.
+
+        If the call is not part of a pipeline, first run the process block once.
+        """
         if self._process is not None and not self._piped:
             self._each(None)
         if self._process is None:

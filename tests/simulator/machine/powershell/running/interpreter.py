@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running a script's statements.
+"""The execution of a script's statements.
 
 A non-terminating error of a cmdlet is only written. Any other error ends its statement. Outside `try`, the error is
 written, and the next statement of the same block runs. The script ends at `throw`, and at an error that is terminating
@@ -66,7 +66,7 @@ class Interpreter:
         self._loops = Loops(self)
 
     def preference(self, name: str) -> str:
-        """Return the text of a preference variable."""
+        """Return the value of a preference variable as a string."""
         return to_text(self.variables.get(name))
 
     @contextmanager
@@ -86,7 +86,7 @@ class Interpreter:
         Raises:
             CmdletError: a terminating error.
             FlowControl: a statement such as `return` or `break` leaves the block.
-            ProcessEndedError: the process must end.
+            ProcessEndedError: the process that runs the script must end.
         """
         traps = [node for node in statements if isinstance(node, Trap)]
         for node in statements:
@@ -287,7 +287,7 @@ def _as_statement(node: SyntaxNode) -> SyntaxNode:
 
 
 def thrown(value: object) -> CmdletError:
-    """Return the error for `throw value`."""
+    """Return the error that `throw value` raises."""
     if isinstance(value, ErrorRecord):
         return value.error
     category = "OperationStopped"

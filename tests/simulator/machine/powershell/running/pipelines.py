@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running pipelines. Objects pass through all commands one by one, unless a command needs all of its input first."""
+"""The execution of pipelines. Objects pass through the commands one by one, unless a command needs all its input."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PipelineStage(Protocol):
 
 
 class Redirected:
-    """A command with its own streams, some of which may be redirected. The commands that it runs get them too."""
+    """A command with its own streams, some of which may be redirected. The commands that it calls use them as well."""
 
     def __init__(self, run: Interpreter, stage: PipelineStage, sinks: Sinks, close: Callable[[], None]) -> None:
         self._run = run
@@ -96,7 +96,7 @@ class Redirected:
 
     @property
     def inner(self) -> PipelineStage:
-        """The command itself."""
+        """The command's stage, without the redirections."""
         return self._stage
 
 
@@ -108,7 +108,7 @@ class PipelineRunner:
         self._progress: list[PipelineProgress] = []
 
     def non_terminating(self, error: CmdletError, action: str = "") -> None:
-        """Raise a non-terminating error if the action is Stop. Otherwise, write it unless the action suppresses it."""
+        """Raise a non-terminating error if the error action is Stop. Otherwise, write it unless it is suppressed."""
         run = self._run
         self.mark_failed()
         action = action or run.preference("ErrorActionPreference")
@@ -122,7 +122,7 @@ class PipelineRunner:
             run.sinks.error(error)
 
     def mark_failed(self) -> None:
-        """Record that a command of the running pipeline has failed, for `$?`."""
+        """Record that a command of the running pipeline has failed, so that `$?` becomes false."""
         if self._progress:
             self._progress[-1].failed = True
 
@@ -236,7 +236,7 @@ class PipelineRunner:
     def _into_file(
         self, redirection: Redirection, emit: Emit, close: Callable[[], None]
     ) -> tuple[Emit, Callable[[], None]]:
-        """Return two functions: one receives a stream's objects, and one writes them to the file at the end."""
+        """Return a function that receives a stream's objects, and one that writes them to the file afterwards."""
         if isinstance(redirection.target, str):
             return emit, close
         value = self._run.evaluator.value(redirection.target)

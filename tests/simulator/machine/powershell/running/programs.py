@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs and script files as parts of a pipeline."""
+"""The execution of programs and script files in a pipeline."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ProgramStage:
 
 
 class ModelledScript:
-    """A script file whose effects a layer models, because the interpreter does not support all of its code."""
+    """A script file whose effects a Python function models, because the interpreter does not support all its code."""
 
     def __init__(self, run: Interpreter, name: str, modelled: ModelledFile, emit: Emit) -> None:
         self._path = run.session.absolute(name)
@@ -79,10 +79,10 @@ class ModelledScript:
         self._run, self._modelled, self._emit = run, modelled, emit
 
     def begin(self) -> None:
-        """Do nothing. The script runs at the end."""
+        """Do nothing. The script runs after the last object of the pipeline."""
 
     def process(self, item: object) -> None:
-        """Discard an object, because the script does not read any."""
+        """Discard an object, because the script does not read pipeline input."""
 
     def end(self) -> None:
         """Run the script."""
