@@ -54,5 +54,5 @@ def test_a_binding_is_changed_only_where_it_lacks_the_group() -> None:
 def test_a_binding_of_another_role_is_not_taken() -> None:
     requested = bootstrap_tokens.bindings(kube_proxy=False)[0]
     other = {**requested, "roleRef": {**requested["roleRef"], "name": "cluster-admin"}}
-    with pytest.raises(ValueError, match=r"node-bootstrapper, got cluster-admin\. .*delete the binding"):
+    with pytest.raises(ValueError, match=r"node-bootstrapper, got cluster-admin\. .*Delete the binding"):
         bootstrap_tokens.changed_subjects(other, requested)
