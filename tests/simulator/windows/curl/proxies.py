@@ -57,7 +57,7 @@ def _user(parts: SplitResult) -> str:
 
 
 def excepted(host: str, exceptions: str, version: Version) -> bool:
-    """Return whether a host is excluded from the proxy. CIDR blocks have been supported since 7.86."""
+    """Return whether a host is excluded from the proxy. curl has supported CIDR blocks for this since 7.86."""
     requested = host.casefold().rstrip(".")
     for entry in exceptions.replace(",", " ").split():
         if entry == "*":

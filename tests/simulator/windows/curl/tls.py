@@ -48,8 +48,8 @@ def secure(machine: Machine, stream: Stream, host: str, config: OperationOptions
     """Start TLS on a connection, and return the TLS connection.
 
     Raises:
-        CurlError: exit code 35, 60 or 77 if TLS fails, or 28 if a limit is exceeded.
-        ProcessEndedError: the process must end.
+        CurlError: exit code 35, 60 or 77 if TLS fails, or 28 if a time limit is exceeded.
+        ProcessEndedError: the simulated process was stopped.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -113,7 +113,7 @@ def _handshake(
 
 
 def _chain_error(status: str) -> CurlError:
-    """Return the error for a chain that curl itself has checked (lib/vtls/schannel_verify.c)."""
+    """Return the error for a chain that fails curl's own check. Source: curl's lib/vtls/schannel_verify.c."""
     message = f"schannel: CertGetCertificateChain trust error CERT_TRUST_{status}"
     return CurlError(errors.PEER_FAILED_VERIFICATION, message)
 
@@ -181,9 +181,10 @@ def _distribution_points(certificate: x509.Certificate) -> list[str]:
 
 
 def _fetch(machine: Machine, url: str, roots: list[str]) -> x509.CertificateRevocationList | None:
-    """Download and return a revocation list. Return None if this fails, the list has expired, or no root signed it.
+    """Download and return a revocation list.
 
-    As on Windows, curl's proxies are not used.
+    Return None if the download fails, the list has expired, or none of the given roots signed it. As on Windows, the
+    download does not use curl's proxies.
     """
     if not url.startswith("http://") or not machine.network.is_up:
         return None

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Cmdlets that change addresses, routes, DHCP and name servers.
 
-https://learn.microsoft.com/powershell/module/nettcpip/new-netipaddress: adding an address to an interface with DHCP
-disables DHCP. Without -PolicyStore, addresses and routes are added to both stores and are persistent.
+Adding an address to an interface with DHCP disables DHCP. Without -PolicyStore, addresses and routes are added to both
+the active and the persistent store. Source: https://learn.microsoft.com/powershell/module/nettcpip/new-netipaddress
 """
 
 from __future__ import annotations
