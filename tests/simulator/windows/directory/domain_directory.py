@@ -83,7 +83,8 @@ class DomainDirectory:
     def answers_dns(self, query: str) -> bool:
         """Return whether a DNS query asks for the record by which clients find the domain's controller.
 
-        Source: [MS-ADTS] 6.3.2.3"""
+        Source: [MS-ADTS] 6.3.2.3
+        """
         return query.casefold().rstrip(".") == f"_ldap._tcp.dc._msdcs.{self.name}".casefold()
 
     def create_account(self, computer: str, user: str, password: str, unit: str = "") -> None:
