@@ -77,10 +77,10 @@ def get_tcp_connection(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _chosen(found: list[PSObject], bound: Bound) -> list[PSObject]:
-    """Return the objects that match the parameters.
+    """Return the connection objects that match the parameters of Get-NetTCPConnection.
 
     Raises:
-        CmdletError: a parameter has no match.
+        CmdletError: the value of a parameter has no wildcards and matches no object.
     """
     for key in _KEYS:
         if key not in bound:
