@@ -37,7 +37,7 @@ def package_of(machine: Machine, path: str) -> InstallerPackage | None:
 
 
 def is_installed(machine: Machine, code: str) -> bool:
-    """Return whether a product is installed."""
+    """Return whether the product with a given ProductCode is installed."""
     return machine.registry.key_exists(f"{UNINSTALL}\\{code}")
 
 
@@ -75,8 +75,8 @@ def msiexec(machine: Machine, run: Invocation) -> ProgramResult:
 def _act(machine: Machine, action: str, target: str, properties: Mapping[str, str]) -> int:
     """Open a package as the caller, install or remove it as SYSTEM, and return the exit code.
 
-    If the caller is not an administrator, packages for all users fail with 1603 (errors 1925 and 1730):
-    https://learn.microsoft.com/windows/win32/msi/windows-installer-error-messages
+    If the caller is not an administrator, packages for all users fail with 1603 (errors 1925 and 1730).
+    Source: https://learn.microsoft.com/windows/win32/msi/windows-installer-error-messages
     """
     try:
         package = package_of(machine, target)

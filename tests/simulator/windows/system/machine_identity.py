@@ -40,7 +40,7 @@ class _WindowsUpdateService:
     """The Windows Update service (wuauserv)."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
-        """Start the service. If the machine has no Windows Update client id, create one."""
+        """Start the Windows Update service. If the machine has no Windows Update client id, create one."""
         if machine.registry.data(_WINDOWS_UPDATE, "SusClientId") is None:
             machine.registry.set(_WINDOWS_UPDATE, "SusClientId", str(uuid.uuid4()), "String")
             machine.registry.set(_WINDOWS_UPDATE, "SusClientIdValidation", uuid.uuid4().bytes, "Binary")
