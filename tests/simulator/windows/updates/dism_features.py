@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""dism.exe /Online /Enable-Feature and /Disable-Feature.
+"""The options /Enable-Feature and /Disable-Feature of dism.exe /Online.
 
-https://learn.microsoft.com/windows-hardware/manufacture/desktop/enable-or-disable-windows-features-using-dism. Unlike
-Install-WindowsFeature, DISM does not check whether the processor supports Hyper-V.
+Unlike Install-WindowsFeature, DISM does not check whether the processor supports Hyper-V. Source:
+https://learn.microsoft.com/windows-hardware/manufacture/desktop/enable-or-disable-windows-features-using-dism
 """
 
 from __future__ import annotations
