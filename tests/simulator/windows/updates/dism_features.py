@@ -26,7 +26,7 @@ _PARTS = {"microsoft-hyper-v-online": "hyper-v", "microsoft-hyper-v-offline": "h
 
 @dataclass
 class DisabledParts:
-    """The disabled parts of features, in lower case."""
+    """The lower-case names of disabled parts of features, such as `microsoft-hyper-v-online` of Hyper-V."""
 
     names: set[str] = field(default_factory=set)
 
@@ -35,7 +35,7 @@ def change(machine: Machine, name: str, *, enable: bool, parents: bool) -> tuple
     """Enable or disable a feature.
 
     Args:
-        parents: whether to also enable the features that contain this one (/All).
+        parents: whether to also enable the features that contain this one, as /All does.
 
     Returns:
         An HRESULT (0 for success), and whether a restart is needed.

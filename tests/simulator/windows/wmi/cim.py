@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-, Set-, New- and Remove-CimInstance, Invoke-CimMethod.
+"""The cmdlets Get-, Set-, New- and Remove-CimInstance, and Invoke-CimMethod.
 
-https://learn.microsoft.com/powershell/module/cimcmdlets/; error codes:
+Sources: https://learn.microsoft.com/powershell/module/cimcmdlets/ and, for the error codes,
 https://learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants
 """
 
