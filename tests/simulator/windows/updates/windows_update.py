@@ -56,7 +56,7 @@ def check_settings(machine: Machine) -> None:
             if isinstance(entry, Mapping):
                 update_catalogue.read(entry)
     if not isinstance(option("updates", []), list):
-        raise ValueError(f"expected a list of articles for the node setting updates, got {option('updates')!r}")
+        raise ValueError(f"expected a list of KB articles for the node setting updates, got {option('updates')!r}")
 
 
 def reboot_required(machine: Machine) -> bool:
