@@ -246,7 +246,7 @@ class CurlCommandLine:
             return ""
 
     def _lines(self, value: str, spelled: str) -> list[str]:
-        """Return the headers in an argument of `-H`. `@FILE` reads headers from a file (since 7.55)."""
+        """Return the headers in an argument of `-H`. Since curl 7.55, `@FILE` reads headers from a file."""
         if value.startswith("@"):
             text = self._read(value[1:], spelled, f"Failed to open {value[1:]}!")
             return [line for line in text.splitlines() if line]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The destination of a transfer: standard output, a file on the node, or nowhere."""
+"""The destination of a curl transfer: standard output, a file on the node, or nowhere."""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Choosing the proxy for a URL. Source: https://curl.se/docs/manpage.html (ENVIRONMENT, --proxy, --noproxy)."""
+"""How curl chooses the proxy for a URL.
+
+Source: ENVIRONMENT, --proxy and --noproxy in https://curl.se/docs/manpage.html
+"""
 
 from __future__ import annotations
 

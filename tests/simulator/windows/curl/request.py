@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One request of a transfer: headers, the connection (proxy, tunnel, TLS), and the head of the response."""
+"""One HTTP request of a curl transfer: headers, the connection (proxy, tunnel, TLS), and the head of the response."""
 
 from __future__ import annotations
 

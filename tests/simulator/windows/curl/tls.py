@@ -5,12 +5,13 @@
 - A chain that does not end in a root of the machine's store causes SEC_E_UNTRUSTED_ROOT.
 - Schannel requests a revocation check of the chain; the simulator checks only the server's certificate. The check fails
   if the certificate names no revocation list, or if the list cannot be downloaded
-  (https://curl.se/docs/manpage.html: --ssl-no-revoke, --ssl-revoke-best-effort).
+  (see --ssl-no-revoke and --ssl-revoke-best-effort in https://curl.se/docs/manpage.html).
 - --cacert has had an effect with Schannel since 7.60 (https://curl.se/changes.html). With --cacert, curl itself checks
   the chain (lib/vtls/schannel_verify.c), with the errors of CertGetCertificateChain.
-- Exit codes by version, from curl's lib/vtls/schannel.c: any error of InitializeSecurityContext results in 35. An
-  untrusted root results in 60 in 7.57 to 7.61, 77 from 7.62 on, and 60 from 8.0 on. A wrong name results in 60 from
-  8.0 on. The names of CRYPT_E errors were added after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
+- The exit code depends on the version (see curl's lib/vtls/schannel.c). Any error of InitializeSecurityContext results
+  in 35. An untrusted root results in 60 in curl 7.57 to 7.61, in 77 from 7.62 on, and again in 60 from 8.0 on. A wrong
+  name results in 60 from 8.0 on.
+- The names of CRYPT_E errors were added after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ _MESSAGES = {
 
 
 class NetJoinError(Exception):
-    """A failed join, with a Windows error code."""
+    """Raised if joining a domain fails. It has a Windows error code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(_MESSAGES[code])

@@ -73,7 +73,7 @@ def download(session: Session, url: str, how: Options, answer: dict[str, Any], f
 
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Download a file (win_get_url)."""
+    """Download a file, as win_get_url does."""
     if arguments.raw("checksum") is not None and arguments.raw("checksum_url") is not None:
         raise ArgumentError("parameters are mutually exclusive: checksum, checksum_url")
     try:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""netsh advfirewall firewall add|delete rule: these commands use display names, which need not be unique.
+"""The commands add rule and delete rule of netsh advfirewall firewall. They use display names, which may be ambiguous.
 
 Source: "Use netsh advfirewall firewall instead of netsh firewall to control Windows Defender Firewall behavior" in
 learn.microsoft.com

@@ -33,7 +33,7 @@ def asset_tag(machine: Machine) -> str:
 
 
 def answers(machine: Machine) -> bool:
-    """Return whether the Instance Metadata Service responds."""
+    """Return whether the Instance Metadata Service responds, which it does only in Azure."""
     return isinstance(machine.settings.option("azure"), Mapping)
 
 

@@ -124,7 +124,7 @@ def _check(rule: Rule) -> Rule:
 
 
 def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
-    """Return the rules that a call selects by name, display name, group or input objects, or else all rules.
+    """Return the rules that a cmdlet selects by name, display name, group or input objects, or else all rules.
 
     Get-NetFirewallRule also selects by Enabled, Direction and Action.
     """
@@ -157,7 +157,7 @@ def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
 
 
 def _narrow(rules: list[Rule], bound: Bound) -> list[Rule]:
-    """Return the rules that match -Enabled, -Direction and -Action of Get-NetFirewallRule.
+    """Return those of the given rules that match -Enabled, -Direction and -Action of Get-NetFirewallRule.
 
     For other cmdlets, return all given rules.
     """

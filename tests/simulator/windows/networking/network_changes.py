@@ -128,7 +128,7 @@ def remove_address(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Set-NetIPInterface -Dhcp, -Forwarding and -NlMtuBytes. Other settings have no effect."""
+    """Simulate Set-NetIPInterface with -Dhcp, -Forwarding and -NlMtuBytes. Other settings have no effect."""
     for interface in _chosen_interfaces(machine, bound, "MSFT_NetIPInterface") or interfaces(machine):
         requested = bound.text("Dhcp").casefold()
         if requested == "enabled" and not interface.dhcp:
@@ -173,7 +173,7 @@ def remove_route(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_dns_servers(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Set-DnsClientServerAddress -ServerAddresses and -ResetServerAddresses."""
+    """Simulate Set-DnsClientServerAddress with -ServerAddresses or -ResetServerAddresses."""
     for interface in _chosen_interfaces(machine, bound, "MSFT_DNSClientServerAddress"):
         if bound.flag("ResetServerAddresses"):
             interface.static_dns = []

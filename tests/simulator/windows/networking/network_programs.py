@@ -76,7 +76,7 @@ def _by_network(found: tuple[str, str, str, int]) -> tuple[int, int]:
 
 
 def arp(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate arp.exe -a: only the entries that Windows itself creates. Neighbors are not modelled."""
+    """Simulate arp.exe -a, with only the entries that Windows itself creates. Neighbors are not modelled."""
     _refuse_others(run, "arp", "-a")
     lines: list[str] = []
     for item in interfaces(machine):

@@ -98,7 +98,7 @@ class Interface:
 
     @property
     def dns(self) -> list[str]:
-        """The name servers in use."""
+        """The name servers that the interface uses."""
         return self.static_dns or self.lease_dns
 
 
@@ -145,7 +145,7 @@ def is_static(machine: Machine) -> bool:
 
 
 def state_of(machine: Machine) -> NetworkState:
-    """Return the machine's network. The first call sets it up from the fleet file."""
+    """Return the machine's network settings. The first call takes them from the fleet file."""
     state = machine.part(NetworkState)
     if state.owner != machine.address:
         state.owner = machine.address
