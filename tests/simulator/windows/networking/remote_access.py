@@ -79,7 +79,7 @@ def _state(machine: Machine, bound: Bound) -> RemoteAccessState:
     """Return the state of Remote Access for a cmdlet.
 
     Raises:
-        CmdletError: the module is not installed.
+        CmdletError: the PowerShell module RemoteAccess is not installed.
     """
     if not is_installed(machine, "RSAT-RemoteAccess-PowerShell"):
         raise not_found(bound.command)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-NetTCPConnection, for listening ports. Connections are not modelled.
+"""The cmdlet Get-NetTCPConnection for listening ports. Connections are not modelled.
 
 Source: https://learn.microsoft.com/powershell/module/nettcpip/get-nettcpconnection
 """

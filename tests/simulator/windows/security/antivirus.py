@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Real-time protection: a scanner that opens each new executable or archive, and removes some of these files.
 
-Faults of this kind configure the scanner:
+Faults of the kind `antivirus` configure the scanner:
 
 {"kind": "antivirus", "seconds": 5}                            keeps each new file open for 5 simulated seconds
 {"kind": "antivirus", "seconds": 0}                            turns the scanner off

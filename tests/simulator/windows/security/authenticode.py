@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-AuthenticodeSignature for packages and programs.
+"""The cmdlet Get-AuthenticodeSignature for packages and programs.
 
 Sources: https://learn.microsoft.com/powershell/module/microsoft.powershell.security/get-authenticodesignature and, for
 the status values, https://learn.microsoft.com/dotnet/api/system.management.automation.signaturestatus

@@ -70,7 +70,7 @@ def _full_name(name: str) -> str:
 
 
 def get_packages(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-AppxPackage: the apps of users, and the provisioned apps."""
+    """Simulate Get-AppxPackage, which returns the apps of users and the provisioned apps."""
     patterns = bound.texts("Name")
     for name in dict.fromkeys([*_configured(machine, "user_apps"), *_configured(machine, "provisioned_apps")]):
         if patterns and not any_match(patterns, name):

@@ -299,7 +299,7 @@ def _lose_effect(machine: Machine, feature: Feature) -> None:
 
 
 def on_boot(machine: Machine) -> None:
-    """Install and remove the features for which this is pending.
+    """Complete the pending installations and removals of features.
 
     When Hyper-V takes effect, its switch takes over the network adapter, so the link is down for a few seconds.
     """

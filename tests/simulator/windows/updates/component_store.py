@@ -50,9 +50,9 @@ class ComponentStore:
     """The component store of one machine, which contains its updates by KB article.
 
     Args:
-        downloaded: the articles of updates that Windows Update has downloaded.
-        working: the article of the update that TiWorker is installing; otherwise empty.
-        committing: the article of the update that a boot was completing when the power failed; otherwise empty.
+        downloaded: the KB articles of the updates that Windows Update has downloaded.
+        working: the KB article of the update that TiWorker is installing; otherwise empty.
+        committing: the KB article of the update that a boot was completing when the power failed; otherwise empty.
     """
 
     entries: dict[str, StoredUpdate] = field(default_factory=dict)
@@ -124,7 +124,7 @@ def verdict(machine: Machine, update: Update, same_folder: tuple[str, ...] = ())
     """Return `applicable` if an update can be installed now, or else the reason, such as `superseded`.
 
     Args:
-        same_folder: the articles of the other updates in the folder that contains the update's file.
+        same_folder: the KB articles of the other updates in the folder that contains the update's file.
     """
     store = store_of(machine)
     own = store.entries.get(update.kb)
@@ -188,7 +188,7 @@ def _stack_of(machine: Machine, update: Update) -> Update | None:
 
 
 def take_effect(machine: Machine, entry: StoredUpdate) -> None:
-    """Mark an update as installed, and apply its effects: superseded updates and the update build revision."""
+    """Mark an update as installed, and those that it supersedes as superseded. Set the update build revision."""
     store = store_of(machine)
     entry.state, entry.reboots_left = "Installed", 0
     retire(store, entry.update)

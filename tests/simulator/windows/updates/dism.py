@@ -94,7 +94,7 @@ def _features(machine: Machine, run: Invocation, requested: list[str], names: li
 
 
 def _done(machine: Machine, run: Invocation, names: list[str], head: str, *, restart: bool) -> ProgramResult:
-    """Return DISM's final output.
+    """Return DISM's final output and exit code.
 
     If a restart is needed and /NoRestart is not given, restart the machine (with /Quiet) or ask for confirmation.
     """

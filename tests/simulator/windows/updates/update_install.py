@@ -182,7 +182,7 @@ def _seconds(machine: Machine, update: Update) -> float:
 
 
 def rest(machine: Machine) -> None:
-    """Stop TrustedInstaller, because no work is left."""
+    """Stop TrustedInstaller, because no update is being installed any more."""
     try:
         machine.services.stop(TRUSTED_INSTALLER)
     except ServiceError:

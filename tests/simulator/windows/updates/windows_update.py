@@ -140,6 +140,9 @@ def _named(machine: Machine, entries: Iterable[object]) -> list[Update]:
 
 
 def _is_applicable(machine: Machine, update: Update) -> bool:
-    """Return whether an update is applicable. Windows Update also installs the checkpoint updates that it requires."""
+    """Return whether an update is applicable.
+
+    Checkpoint updates that it requires may be missing, because Windows Update also installs them.
+    """
     checkpoints = tuple(kb for kb, _ in update.checkpoints)
     return component_store.verdict(machine, update, checkpoints) == "applicable"

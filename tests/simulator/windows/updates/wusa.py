@@ -42,7 +42,10 @@ def is_network_logon(run: Invocation) -> bool:
 
 
 def wusa(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate wusa.exe FILE /quiet /norestart, and /uninstall /kb:NUMBER for an update that is not installed."""
+    """Simulate wusa.exe FILE /quiet /norestart.
+
+    /uninstall /kb:NUMBER is modelled only for updates that are not installed.
+    """
     words = [word.casefold() for word in run.argv]
     options = {word.partition(":")[0]: word.partition(":")[2] for word in words if word.startswith("/")}
     files = [word for word in run.argv if not word.startswith("/")]
@@ -79,7 +82,7 @@ def _end(machine: Machine, options: Collection[str], *, reboot: bool) -> Program
 
 
 def _wait_for_a_user(run: Invocation) -> ProgramResult:
-    """Wait as a window that no user closes, until the process is stopped. Then raise ProcessEndedError."""
+    """Wait like a window that no user closes, until the process is stopped. Then raise ProcessEndedError."""
     run.stop.wait()
     raise ProcessEndedError
 

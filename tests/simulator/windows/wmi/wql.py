@@ -28,7 +28,7 @@ class WqlError(ValueError):
 
 @dataclass(frozen=True)
 class Term:
-    """One comparison."""
+    """One comparison in a WQL condition."""
 
     name: str
     operator: str
