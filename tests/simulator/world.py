@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Everything that a fleet file describes, started together: nodes, artifact server, registry, cluster, domain.
+"""Starting everything that a fleet file describes: nodes, artifact server, registry, cluster and domain.
 
 nodes: […]                                          # see fleet.py
 artifacts: {address: 127.50.0.1, port: 8081}        # optional; port 0 picks a free port; also user, query, rate
@@ -49,7 +49,7 @@ class World:
         self.cluster: SimulatedCluster | None = None
 
     def __enter__(self) -> World:
-        """Start everything; if one part fails, stop the parts that were started."""
+        """Start everything that the fleet file describes. If one part fails, stop the parts that were started."""
         try:
             self._start()
         except BaseException:
@@ -78,13 +78,14 @@ class World:
 
 
 def _options(entry: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return a server's address, port and other options.
+    """Return the address, port and other options of a server, such as the registry, from the fleet file.
 
     Raises:
         ValueError: a key is unknown.
     """
     if unknown := entry.keys() - {"address", "port", *names}:
         raise ValueError(
-            f"expected only the keys {', '.join(('address', 'port', *names))}, got {', '.join(sorted(unknown))}"
+            f"expected only the keys {', '.join(('address', 'port', *names))} for a server in the fleet file, "
+            f"got {', '.join(sorted(unknown))}"
         )
     return {"address": "127.0.0.1", "port": 0, **entry}

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The list of families of Windows' cmdlets and programs. The machine finds it through the entry point `windows`."""
+"""The list of the Python modules that implement the cmdlets and programs of Windows.
+
+The simulator finds the list through the entry point `windows`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""curl's configuration files: https://curl.se/docs/manpage.html#-K"""
+"""Parsing of curl's configuration files. Source: https://curl.se/docs/manpage.html#-K"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""curl's errors: https://curl.se/libcurl/c/libcurl-errors.html"""
+"""curl's exit codes and errors. Source: https://curl.se/libcurl/c/libcurl-errors.html"""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CurlError(Exception):
     Args:
         code: curl's exit code.
         message: the text after `curl: (CODE) `.
-        refused: whether the connection was refused, for --retry-connrefused.
+        refused: whether the connection was refused. The option --retry-connrefused needs to know this.
     """
 
     def __init__(self, code: int, message: str, *, refused: bool = False) -> None:
@@ -44,7 +44,7 @@ class CurlError(Exception):
 
 
 class CurlUsageError(Exception):
-    """An error outside of transfers, such as an invalid command line. The text is the message after `curl: `.
+    """An error other than a failed transfer, such as an invalid command line. Its text is the message after `curl: `.
 
     Args:
         code: curl's exit code.
@@ -60,5 +60,5 @@ class CurlUsageError(Exception):
 
 
 def parse_version(text: str) -> Version:
-    """Split a version (`8.9.1`) into its parts."""
+    """Convert a version such as `8.9.1` to a tuple of numbers."""
     return tuple(int(part) for part in text.split("."))

@@ -24,7 +24,7 @@ class Head:
     text: str
 
     def get(self, name: str, default: str = "") -> str:
-        """Return the value of a header. The name is case-insensitive."""
+        """Return the value of a header, or the default if it is missing. The name is case-insensitive."""
         return next((value for key, value in self.headers if key.casefold() == name.casefold()), default)
 
     @property
@@ -35,7 +35,7 @@ class Head:
 
 
 def send(stream: Stream, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes = b"") -> None:
-    """Send a request."""
+    """Send an HTTP request with its headers and body."""
     lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers), "", ""]
     stream.send("\r\n".join(lines).encode("latin-1", "replace") + body)
 
@@ -44,8 +44,8 @@ def read_head(stream: Stream) -> Head:
     """Read the head of the response, skipping 1xx responses.
 
     Raises:
-        CurlError: exit code 1, 52 or 56 if there is no valid response, or 28 if a limit is exceeded.
-        ProcessEndedError: the process must end.
+        CurlError: exit code 1, 52 or 56 if there is no valid response, or 28 if it takes too long.
+        ProcessEndedError: the simulated process was stopped.
     """
     while True:
         raw = b""
@@ -77,11 +77,11 @@ def _parse(text: str) -> Head:
 
 
 def body(stream: Stream, head: Head, method: str) -> Iterator[bytes]:
-    """Yield the pieces of the body.
+    """Yield the body of the response piece by piece.
 
     Raises:
-        CurlError: exit code 18 if the body ends early, 56 if receiving fails, or 28 if a limit is exceeded.
-        ProcessEndedError: the process must end.
+        CurlError: exit code 18 if the body ends early, 56 if receiving fails, or 28 if it takes too long.
+        ProcessEndedError: the simulated process was stopped.
     """
     if method == "HEAD" or head.status in (204, 304):
         return

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """curl's options: the versions that have them, whether they take an argument, and the parsing of command lines.
 
-Names and versions: https://curl.se/docs/manpage.html ("Added in"); https://curl.se/docs/versions.html
+Source of the names and versions: https://curl.se/docs/manpage.html ("Added in") and https://curl.se/docs/versions.html
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from simulator.windows.curl.errors import READ_ERROR, CurlUsageError, Version
 
 @dataclass(frozen=True)
 class CurlOption:
-    """An option: its letter, whether it takes an argument, its first version, and whether the simulator models it."""
+    """An option of curl.
+
+    Args:
+        name: the long name without dashes.
+        letter: the short name, or an empty string if there is none.
+        argument: whether the option takes an argument.
+        since: the first version of curl that has the option.
+        modelled: whether the simulator models the option.
+    """
 
     name: str
     letter: str = ""
@@ -81,7 +89,7 @@ _DECIMALS = frozenset(("connect-timeout", "max-time"))
 
 @dataclass
 class OperationOptions:
-    """The options of one operation, which `--next` separates from the following one."""
+    """The options of one operation. On a command line, `--next` starts another operation."""
 
     flags: dict[str, bool] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
@@ -98,7 +106,7 @@ class OperationOptions:
         return self.flags.get(name, False)
 
     def number(self, name: str, default: float = 0) -> float:
-        """Return an option's number."""
+        """Return the numeric value of an option, or the default if the option is not set."""
         return float(self.values.get(name, default))
 
 
@@ -117,7 +125,7 @@ class CurlCommandLine:
         return any(config.flag(name) for config in self.operations)
 
     def parse(self, argv: Sequence[str]) -> CurlCommandLine:
-        """Parse the arguments.
+        """Parse the arguments of a command line.
 
         Raises:
             CurlUsageError: the command line is invalid.
@@ -227,7 +235,7 @@ class CurlCommandLine:
         If the file does not exist, curl before 8.3 prints a warning and uses an empty string.
 
         Raises:
-            CurlUsageError: the file does not exist (since 8.3).
+            CurlUsageError: the file does not exist, and curl's version is 8.3 or later.
         """
         try:
             return self.read_config(name)
@@ -238,7 +246,7 @@ class CurlCommandLine:
             return ""
 
     def _lines(self, value: str, spelled: str) -> list[str]:
-        """Return the headers in an argument of `-H`. `@FILE` reads headers from a file (since 7.55)."""
+        """Return the headers in an argument of `-H`. Since curl 7.55, `@FILE` reads headers from a file."""
         if value.startswith("@"):
             text = self._read(value[1:], spelled, f"Failed to open {value[1:]}!")
             return [line for line in text.splitlines() if line]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The destination of a transfer: standard output, a file on the node, or nowhere."""
+"""The destination of a curl transfer: standard output, a file on the node, or nowhere."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ class TransferOutput:
         return self._machine.files.real(self.path).stat().st_size
 
     def write(self, data: bytes) -> None:
-        """Write data.
+        """Write received data to the destination.
 
         Raises:
-            CurlError: exit code 23 if this fails.
+            CurlError: exit code 23 if writing fails.
         """
         if self.path is None:
             self.printed += data
@@ -126,23 +126,23 @@ class TransferOutput:
         self.written = 0
 
     def finish(self) -> None:
-        """Complete a successful transfer. If no data has arrived, open the file, and create it if it is missing.
+        """Complete a successful transfer. Even if no data has arrived, the output file exists afterwards.
 
         Raises:
-            CurlError: exit code 23 if this fails.
+            CurlError: exit code 23 if the file cannot be opened.
         """
         if self.path and self._file is None:
             self._file = self._open(0)
         self.close()
 
     def remove(self) -> None:
-        """Delete the file (--remove-on-error)."""
+        """Delete the output file, as --remove-on-error requires after a failure."""
         self.close()
         if self.path and self._machine.files.is_file(self.path):
             self._machine.files.delete(self.path)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the output file."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -76,7 +76,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _usage(line: CurlCommandLine, error: CurlUsageError) -> str:
-    """Return what curl prints for an error outside of transfers. An error with a hint is printed even with --silent."""
+    """Return what curl prints for a usage error. An error with a hint on getting help is printed despite --silent."""
     text = "" if line.flag("silent") else "".join(f"Warning: {warning}\n" for warning in line.warnings)
     shown = not line.flag("silent") or line.flag("show-error")
     if error.cause and shown:
@@ -126,7 +126,7 @@ def _perform(transfer: UrlTransfer) -> TransferResult | None:
 
 
 class _Printer:
-    """The output and exit codes of all transfers."""
+    """Collects the output and the exit codes of all transfers of one run of curl."""
 
     def __init__(self, line: CurlCommandLine, version: Version) -> None:
         self._version = version

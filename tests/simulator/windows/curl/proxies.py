@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Choosing the proxy for a URL. Source: https://curl.se/docs/manpage.html (ENVIRONMENT, --proxy, --noproxy)."""
+"""How curl chooses the proxy for a URL.
+
+Source: ENVIRONMENT, --proxy and --noproxy in https://curl.se/docs/manpage.html
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ def _user(parts: SplitResult) -> str:
 
 
 def excepted(host: str, exceptions: str, version: Version) -> bool:
-    """Return whether a host is excluded from the proxy. CIDR blocks have been supported since 7.86."""
+    """Return whether a host is excluded from the proxy. curl has supported CIDR blocks for this since 7.86."""
     requested = host.casefold().rstrip(".")
     for entry in exceptions.replace(",", " ").split():
         if entry == "*":

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One request of a transfer: headers, the connection (proxy, tunnel, TLS), and the head of the response."""
+"""One HTTP request of a curl transfer: headers, the connection (proxy, tunnel, TLS), and the head of the response."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CurlRequest:
 
 
 def port_of(url: SplitResult) -> int:
-    """Return the port in a URL.
+    """Return the port of a URL, which is the default port of its scheme if the URL names none.
 
     Raises:
         CurlError: exit code 3 if the port is invalid.
@@ -104,7 +104,7 @@ def _tunnel(stream: Stream, request: CurlRequest, proxy: HttpProxy, config: Oper
 
     Raises:
         CurlError: the proxy refuses (exit code 56), or sends no valid response.
-        ProcessEndedError: the process must end.
+        ProcessEndedError: the simulated process was stopped.
     """
     target = f"{request.url.hostname}:{port_of(request.url)}"
     lines = [
@@ -126,7 +126,11 @@ def _tunnel(stream: Stream, request: CurlRequest, proxy: HttpProxy, config: Oper
 def open_stream(
     machine: Machine, run: Invocation, request: CurlRequest, config: OperationOptions, limits: Limits, version: Version
 ) -> tuple[Stream, HttpProxy | None]:
-    """Connect to the server of a request. Return the connection, and the proxy if the request itself is sent to it."""
+    """Connect to the server of a request, directly or through a proxy.
+
+    Returns:
+        the connection, and the proxy that receives the request, or None if the server itself receives it.
+    """
     url = request.url
     modern = version >= (7, 86)
     proxy = proxies.choose(url, config, run, version)

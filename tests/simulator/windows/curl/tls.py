@@ -5,12 +5,13 @@
 - A chain that does not end in a root of the machine's store causes SEC_E_UNTRUSTED_ROOT.
 - Schannel requests a revocation check of the chain; the simulator checks only the server's certificate. The check fails
   if the certificate names no revocation list, or if the list cannot be downloaded
-  (https://curl.se/docs/manpage.html: --ssl-no-revoke, --ssl-revoke-best-effort).
+  (see --ssl-no-revoke and --ssl-revoke-best-effort in https://curl.se/docs/manpage.html).
 - --cacert has had an effect with Schannel since 7.60 (https://curl.se/changes.html). With --cacert, curl itself checks
   the chain (lib/vtls/schannel_verify.c), with the errors of CertGetCertificateChain.
-- Exit codes by version, from curl's lib/vtls/schannel.c: any error of InitializeSecurityContext results in 35. An
-  untrusted root results in 60 in 7.57 to 7.61, 77 from 7.62 on, and 60 from 8.0 on. A wrong name results in 60 from
-  8.0 on. The names of CRYPT_E errors were added after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
+- The exit code depends on the version (see curl's lib/vtls/schannel.c). Any error of InitializeSecurityContext results
+  in 35. An untrusted root results in 60 in curl 7.57 to 7.61, in 77 from 7.62 on, and again in 60 from 8.0 on. A wrong
+  name results in 60 from 8.0 on.
+- The names of CRYPT_E errors were added after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def secure(machine: Machine, stream: Stream, host: str, config: OperationOptions
     """Start TLS on a connection, and return the TLS connection.
 
     Raises:
-        CurlError: exit code 35, 60 or 77 if TLS fails, or 28 if a limit is exceeded.
-        ProcessEndedError: the process must end.
+        CurlError: exit code 35, 60 or 77 if TLS fails, or 28 if a time limit is exceeded.
+        ProcessEndedError: the simulated process was stopped.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -113,7 +114,7 @@ def _handshake(
 
 
 def _chain_error(status: str) -> CurlError:
-    """Return the error for a chain that curl itself has checked (lib/vtls/schannel_verify.c)."""
+    """Return the error for a chain that fails curl's own check. Source: curl's lib/vtls/schannel_verify.c."""
     message = f"schannel: CertGetCertificateChain trust error CERT_TRUST_{status}"
     return CurlError(errors.PEER_FAILED_VERIFICATION, message)
 
@@ -181,9 +182,10 @@ def _distribution_points(certificate: x509.Certificate) -> list[str]:
 
 
 def _fetch(machine: Machine, url: str, roots: list[str]) -> x509.CertificateRevocationList | None:
-    """Download and return a revocation list. Return None if this fails, the list has expired, or no root signed it.
+    """Download and return a revocation list.
 
-    As on Windows, curl's proxies are not used.
+    Return None if the download fails, the list has expired, or none of the given roots signed it. As on Windows, the
+    download does not use curl's proxies.
     """
     if not url.startswith("http://") or not machine.network.is_up:
         return None

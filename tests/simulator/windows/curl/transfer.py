@@ -79,7 +79,7 @@ class UrlTransfer:
 
         Raises:
             CurlUsageError: no file name can be derived from the URL.
-            ProcessEndedError: the process must end.
+            ProcessEndedError: the simulated process was stopped.
         """
         try:
             url = _split(self._url, self._config)
@@ -141,9 +141,9 @@ class UrlTransfer:
         return delay
 
     def _transient(self, status: int) -> bool:
-        """Return whether --retry repeats a request after an HTTP status.
+        """Return whether --retry repeats a request whose response has the given HTTP status.
 
-        Status 429 has been included since 7.67 (https://github.com/curl/curl/pull/4465).
+        This has included status 429 since curl 7.67. Source: https://github.com/curl/curl/pull/4465
         """
         return status in _TRANSIENT_STATUS and (status != 429 or self._version >= (7, 67))
 
@@ -197,7 +197,7 @@ class UrlTransfer:
 
         Raises:
             CurlError: there are too many redirects, or a request fails.
-            ProcessEndedError: the process must end.
+            ProcessEndedError: the simulated process was stopped.
         """
         config = self._config
         body = "" if config.flag("get") else "&".join(config.data)
@@ -222,7 +222,7 @@ class UrlTransfer:
     def _one(
         self, request: CurlRequest, output: TransferOutput, limits: Limits, outcome: TransferResult
     ) -> SplitResult | None:
-        """Send one request, and read the response. Return the target of a redirect if it has to be followed."""
+        """Send one request, and read the response. Return the URL of a redirect that curl must follow, or None."""
         stream, proxy = open_stream(self._machine, self._run, request, self._config, limits, self._version)
         try:
             lines = headers(request, self._config, self._version, proxy, self._etag())
@@ -274,7 +274,7 @@ class UrlTransfer:
     def _etag(self) -> str | None:
         """Return the value that --etag-compare sends, or None without this option.
 
-        The value is the first line of the file, or empty quotes if there is none.
+        The value is the first line of the file that the option names, or `""` if the file is missing or empty.
         """
         name = self._config.values.get("etag-compare")
         if name is None:
@@ -291,7 +291,7 @@ class UrlTransfer:
             self._machine.files.write_text(self._path(name), f"{tag}\n" if tag else "")
 
     def _dump(self, outcome: TransferResult) -> bytes:
-        """Write the response headers to the file of --dump-header.
+        """Write the response headers to the file that --dump-header names.
 
         If the file is `-`, return them for standard output instead.
         """
@@ -325,7 +325,7 @@ _REDIRECTED: Protocols = {**_GIVEN, "proto-redir": "http,https"}
 def _split(url: str, config: OperationOptions, protocols: Protocols = _GIVEN) -> SplitResult:
     """Parse a URL. A URL without a scheme uses the protocol of --proto-default, or HTTP.
 
-    For a redirect, both `--proto` and `--proto-redir` must allow the protocol (lib/url.c, findprotocol).
+    For a redirect, both `--proto` and `--proto-redir` must allow the protocol. Source: `findprotocol` in lib/url.c
 
     Raises:
         CurlError: exit code 1 if the protocol is not supported, or 3 if the URL is invalid.
@@ -351,7 +351,10 @@ def _split(url: str, config: OperationOptions, protocols: Protocols = _GIVEN) ->
 
 
 def _allowed(given: str, without: str) -> set[str]:
-    """Return the protocols that `--proto` or `--proto-redir` allows: `=a,b` sets the list; `+a` and `-b` change it."""
+    """Return the protocols that a value of `--proto` or `--proto-redir` allows.
+
+    `=a,b` allows only a and b; `+a` and `-b` change the protocols that are allowed without the option.
+    """
     if given.startswith("="):
         return set(given[1:].split(","))
     allowed = set(without.split(","))

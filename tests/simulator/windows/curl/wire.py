@@ -30,7 +30,7 @@ class Limits:
     """The limits of one transfer. Times are in seconds. For `max_time`, `speed_limit` and `rate`, 0 means no limit.
 
     Args:
-        stop: an event that is set when the process must end.
+        stop: an event that is set to stop the simulated process.
         max_time, connect_timeout: the values of --max-time and --connect-timeout.
         speed_limit, speed_time: a transfer fails if it is slower than `speed_limit` bytes per second for `speed_time`
             seconds (for 30 seconds if `speed_time` is 0).
@@ -50,7 +50,7 @@ class Limits:
     _window_bytes: int = 0
 
     def check(self, *, connecting: bool = False) -> None:
-        """Raise CurlError if a limit is exceeded, or ProcessEndedError if the process must end."""
+        """Raise CurlError if a limit is not met, or ProcessEndedError if the simulated process was stopped."""
         if self.stop.is_set():
             raise ProcessEndedError
         elapsed = time.monotonic() - self.started
@@ -90,7 +90,7 @@ class Limits:
         """Count received bytes, and wait up to one second if they exceed the maximum rate.
 
         Raises:
-            ProcessEndedError: the process must end.
+            ProcessEndedError: the simulated process was stopped.
         """
         self.received += size
         if self.rate:
@@ -116,11 +116,11 @@ class Stream:
             raise CurlError(55, "Send failure: Connection was reset") from error
 
     def receive(self) -> bytes:
-        """Return the next data, or no bytes if the other side has closed the connection.
+        """Return the next received bytes, which are empty if the other side has closed the connection.
 
         Raises:
-            CurlError: the connection breaks, or a limit is exceeded.
-            ProcessEndedError: the process must end.
+            CurlError: the connection breaks, or a limit of the transfer is not met.
+            ProcessEndedError: the simulated process was stopped.
         """
         if self._buffer:
             data, self._buffer = self._buffer, b""
@@ -136,7 +136,7 @@ class Stream:
                 raise CurlError(errors.RECV_ERROR, "Recv failure: Connection was reset") from error
 
     def push_back(self, data: bytes) -> None:
-        """Return surplus data to the stream, which yields it again at the next read."""
+        """Put surplus data back into the stream. The next call of `receive` returns it."""
         self._buffer = data + self._buffer
 
     def close(self) -> None:
@@ -155,7 +155,7 @@ def connect(machine: Machine, host: str, port: int, limits: Limits, *, proxy: bo
     Raises:
         CurlError: exit code 5 or 6 if the name is unknown, 7 if the connection fails, or 28 if a time limit is
             exceeded.
-        ProcessEndedError: the process must end.
+        ProcessEndedError: the simulated process was stopped.
     """
     addresses = resolve(machine, host) if machine.network.is_up else []
     if not addresses:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""--write-out: https://curl.se/docs/manpage.html#-w"""
+"""The output of curl's option --write-out. Source: https://curl.se/docs/manpage.html#-w"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """An Active Directory domain with its accounts, as the machines of a fleet see it over the network.
 
-The domain section of a fleet file describes the domain (world.py). Machines find the domain through DNS.
+The section `domain` of a fleet file describes the domain. Machines find the domain through DNS.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MESSAGES = {
 
 
 class NetJoinError(Exception):
-    """A failed join, with a Windows error code."""
+    """Raised if joining a domain fails. It has a Windows error code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(_MESSAGES[code])
@@ -72,7 +72,7 @@ class DomainDirectory:
     reachable: bool = True
 
     def __post_init__(self) -> None:
-        """Set the NetBIOS name that Windows suggests (the first label of the DNS name), if no other name is given."""
+        """Derive the NetBIOS name from the first label of the DNS name, as Windows does, unless a name is given."""
         self.netbios = self.netbios or self.name.partition(".")[0][:15].upper()
         self._lock = threading.Lock()
 
@@ -81,7 +81,10 @@ class DomainDirectory:
         return name.casefold().rstrip(".") in (self.name.casefold(), self.netbios.casefold())
 
     def answers_dns(self, query: str) -> bool:
-        """Return whether DNS has the record by which clients find domain controllers ([MS-ADTS] 6.3.2.3)."""
+        """Return whether a DNS query asks for the record by which clients find the domain's controller.
+
+        Source: [MS-ADTS] 6.3.2.3
+        """
         return query.casefold().rstrip(".") == f"_ldap._tcp.dc._msdcs.{self.name}".casefold()
 
     def create_account(self, computer: str, user: str, password: str, unit: str = "") -> None:
@@ -109,7 +112,9 @@ class DomainDirectory:
         self.computers[computer] = account
 
     def _authenticated(self, user: str, password: str) -> str:
-        r"""Check a password, and return the user's name without the domain (`DOMAIN\user`, `user@domain` or `user`).
+        r"""Check a user's password, and return the user name without the domain.
+
+        The user is given as `DOMAIN\user`, `user@domain` or `user`.
 
         Raises:
             NetJoinError: the user is from another domain, or the user name or password is wrong.

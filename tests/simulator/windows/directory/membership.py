@@ -4,7 +4,7 @@ r"""A machine's membership in a domain: online and offline joins, and their comp
 
 A join changes the primary domain immediately. The DNS suffix and the services follow at the next boot. Until then,
 the key `Netlogon\JoinDomain` exists, by which tools recognize that a join is waiting for a reboot. NetSetup.LOG records
-each attempt (learn.microsoft.com/troubleshoot/windows-server/active-directory: Domain Join log analysis).
+each attempt. Source: "Domain Join log analysis" in learn.microsoft.com/troubleshoot/windows-server/active-directory
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ def directory(machine: Machine) -> DomainDirectory | None:
 
 
 def resolves(machine: Machine, query: str) -> bool:
-    """Return whether the machine's DNS servers have the SRV record of a domain (setting `domain_dns`)."""
+    """Return whether the machine's DNS servers answer a query for the SRV record of the domain.
+
+    They do not if the setting `domain_dns` is False.
+    """
     known = directory(machine)
     return known is not None and machine.settings.option("domain_dns", True) is True and known.answers_dns(query)
 
@@ -62,7 +65,7 @@ def computer_properties(machine: Machine) -> dict[str, object]:
 
 
 def join(machine: Machine, domain: str, user: str, password: str, unit: str = "") -> None:
-    """Join a domain (Add-Computer, NetJoinDomain). The next boot completes it.
+    """Join a domain, as Add-Computer and NetJoinDomain do. The next boot completes the join.
 
     Raises:
         NetJoinError: the machine's DNS servers do not know the domain, or its domain controller refuses the join.
@@ -80,7 +83,7 @@ def join(machine: Machine, domain: str, user: str, password: str, unit: str = ""
 
 
 def join_offline(machine: Machine, data: bytes) -> None:
-    """Store the data of an offline join, which the next boot applies (NetRequestOfflineDomainJoin).
+    """Store the data of an offline join, as NetRequestOfflineDomainJoin does. The next boot applies the data.
 
     Raises:
         NetJoinError: the data is damaged.
@@ -105,7 +108,7 @@ def _logged(machine: Machine, function: str) -> Iterator[None]:
 
 
 def on_boot(machine: Machine) -> None:
-    """Complete a join. If it is an offline join, the machine also gets the name of its computer account."""
+    """Complete a join at boot. After an offline join, the machine also gets the computer name from the join's data."""
     member = machine.part(DomainMembership)
     if member.provisioned is not None:
         (member.domain, name), member.provisioned = member.provisioned, None

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The data of offline domain joins, written as `djoin /provision` writes it and read as Windows reads it.
 
-Structures: learn.microsoft.com/windows/win32/netmgmt/odj-idl (ODJ_PROVISION_DATA, ODJ_BLOB, ODJ_WIN7BLOB). Encoding:
-[MS-RPCE] 2.2.6, type serialization version 1, with the NDR of C706 chapter 14.
+The structures ODJ_PROVISION_DATA, ODJ_BLOB and ODJ_WIN7BLOB are described in
+learn.microsoft.com/windows/win32/netmgmt/odj-idl. They are encoded as [MS-RPCE] 2.2.6 describes (type serialization
+version 1), with the NDR of C706, chapter 14.
 """
 
 from __future__ import annotations

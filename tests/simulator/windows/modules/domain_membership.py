@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""microsoft.ad.membership (1.10): it joins a domain with an account, or with the data of an offline join."""
+"""The simulated module microsoft.ad.membership (1.10). It joins a domain with an account or as an offline join."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simulator.windows.directory.domain_directory import FILE_NOT_FOUND, NetJoin
 
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Join a domain. The module itself does not reboot."""
+    """Join a domain. The module itself does not reboot the machine."""
     if arguments.text("state") != "domain":
         raise NotModelled("the state workgroup of microsoft.ad.membership")
     if arguments.raw("hostname") is not None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_get_url, and the downloads of other modules."""
+"""The simulated module win_get_url, and the functions with which other modules download files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNMODELLED = ("client_cert", "use_default_credential", "proxy_username", "proxy
 
 
 class DownloadError(Exception):
-    """A failed download. `answer` is the module's result."""
+    """A failed download. `answer` is the result that the module returns for it."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         super().__init__(answer["msg"])
@@ -31,7 +31,7 @@ class DownloadError(Exception):
 
 
 def options(arguments: ModuleArguments) -> Options:
-    """Return the values of the options that all web modules share (Ansible's WebRequest.psm1)."""
+    """Return the values of the options that all web modules share. Source: Ansible's WebRequest.psm1."""
     for name in _UNMODELLED:
         if arguments.raw(name):
             raise NotModelled(f"the option {name} of modules that download files")
@@ -73,7 +73,7 @@ def download(session: Session, url: str, how: Options, answer: dict[str, Any], f
 
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Download a file (win_get_url)."""
+    """Download a file, as win_get_url does."""
     if arguments.raw("checksum") is not None and arguments.raw("checksum_url") is not None:
         raise ArgumentError("parameters are mutually exclusive: checksum, checksum_url")
     try:
@@ -128,7 +128,11 @@ def _missing(what: str) -> dict[str, Any]:
 
 
 def _listed(session: Session, url: str, source: str, how: Options, answer: dict[str, Any]) -> str:
-    """Return the checksum that a checksum file contains for the source's file name, or raise DownloadError."""
+    """Download a checksum file, and return its checksum for the file name in the URL `source`.
+
+    Raises:
+        DownloadError: the download fails, or the checksum file does not contain the file name.
+    """
     failed = f"Error when getting the remote checksum from '{url}'. "
     text = download(session, url, how, answer, failed).body.decode(errors="replace")
     name = unquote(urlsplit(source).path).rpartition("/")[2]

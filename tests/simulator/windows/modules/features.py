@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_feature: it calls Install- or Uninstall-WindowsFeature, and returns the module's result."""
+"""The simulated module win_feature. It calls Install-WindowsFeature or Uninstall-WindowsFeature."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulator.machine.session import Session
 
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Install or remove roles and features."""
+    """Install or remove Windows roles and features."""
     given = arguments.raw("name")
     if given is None:
         raise ArgumentError("Get-AnsibleParam: Missing required argument: name")

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_firewall_rule (community.windows): it finds rules by display name, as the firewall's COM interface does."""
+"""The simulated module win_firewall_rule of community.windows.
+
+It finds rules by display name, as the firewall's COM interface does.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,10 @@ def _remove(rules: dict[str, Rule], found: list[Rule], name: str, group: str, *,
 
 
 def _change(rules: dict[str, Rule], found: list[Rule], requested: dict[str, Any], *, check: bool) -> dict[str, Any]:
-    """Set the attributes that the task defines on each rule whose attributes differ."""
+    """Change each of the found rules whose attributes differ from the requested ones, and return the module's result.
+
+    In check mode, no rule is changed.
+    """
     changed: list[str] = []
     same: list[str] = []
     for rule in found:

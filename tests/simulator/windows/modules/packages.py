@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_package: Windows Installer packages, and programs that are detected in the registry or by a path."""
+"""The simulated module win_package, for Windows Installer packages and for other installation programs.
+
+It detects an installed program in the registry or by a path.
+"""
 
 from __future__ import annotations
 

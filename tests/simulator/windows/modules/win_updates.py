@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_updates: the calls that its action plugin makes in order: `start`, repeated `poll`, and `cancel`.
+"""The simulated module win_updates, which the action plugin of the same name runs several times.
 
-With async, there is only one call, `start` with `wait`. The module then waits until the end, and returns its result in
-the older form (win_updates.ps1).
+The plugin requests the operations `start`, `poll` (repeatedly) and `cancel`, in this order. For an async task, it
+requests only `start` with `wait`: the module then waits for the end of the session, and returns its result in the form
+that win_updates had before it had an action plugin.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _INTERVAL = 0.1
 
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Depending on the operation, start a session in the background, return its new messages, or end it."""
+    """Start an update session in the background, return its new messages, or end it, as the operation requires."""
     operation = arguments.text("_operation", default="start")
     options = arguments.raw("_operation_options", {})
     work = {"start": _start, "poll": _poll, "cancel": _cancel}.get(operation)
@@ -84,10 +85,12 @@ def _start(session: Session, arguments: ModuleArguments, options: dict[str, Any]
 
 
 def _next(session: Session, updates: UpdateSession, timeout: float | None) -> dict[str, Any] | None:
-    """Return the next line, or None after `timeout` real seconds. If `timeout` is None, there is no time limit.
+    """Return the next message of an update session, or None after `timeout` real seconds.
+
+    If `timeout` is None, there is no time limit.
 
     Raises:
-        ProcessEndedError: the process must end.
+        ProcessEndedError: the simulated process was stopped.
         ArgumentError: the session ended without a result.
     """
     left = float("inf") if timeout is None else timeout
@@ -104,7 +107,7 @@ def _next(session: Session, updates: UpdateSession, timeout: float | None) -> di
 
 
 def _poll(session: Session, arguments: ModuleArguments, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the messages since the last call. Wait for the first line, and then briefly for each further line."""
+    """Return the session's messages since the last call. Wait for the first one, and briefly for each further one."""
     updates = update_session.find(session.machine, str(options.get("pipe_name")))
     if updates is None:
         session.process.sleep(scale(session.machine, _CONNECT))
@@ -135,7 +138,7 @@ def _end(session: Session, updates: UpdateSession) -> None:
 
 
 def _wait(session: Session, updates: UpdateSession) -> dict[str, Any]:
-    """Wait until the session ends. Return its result in the form that versions without an action plugin use."""
+    """Wait until the session ends. Return its result as versions of win_updates without an action plugin return it."""
     found: dict[str, dict[str, Any]] = {}
     answer: dict[str, Any] = {"reboot_required": False, "rebooted": False}
     try:
@@ -160,7 +163,7 @@ def _wait(session: Session, updates: UpdateSession) -> dict[str, Any]:
 
 
 def _take(found: dict[str, dict[str, Any]], line: dict[str, Any]) -> None:
-    """Add the information in a line of a session to the updates that were found."""
+    """Add the information from one message of an update session to `found`, the updates by id."""
     task, result = line["task"], line["result"]
     if task == "search_result":
         why = {entry["id"]: entry["reasons"] for entry in result["filtered"]}

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""netsh advfirewall firewall add|delete rule: these commands use display names, which need not be unique.
+"""The commands add rule and delete rule of netsh advfirewall firewall. They use display names, which may be ambiguous.
 
-learn.microsoft.com: Use netsh advfirewall firewall instead of netsh firewall to control Windows Defender Firewall
-behavior (`add rule`, `delete rule`).
+Source: "Use netsh advfirewall firewall instead of netsh firewall to control Windows Defender Firewall behavior" in
+learn.microsoft.com
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _USAGE = "A specified value is not valid.\r\n"
 
 
 def advfirewall(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate `add rule` and `delete rule`."""
+    """Simulate `netsh advfirewall firewall add rule` and `netsh advfirewall firewall delete rule`."""
     verb = " ".join(run.argv[2:4]).casefold()
     options = {key.casefold(): value for key, _is, value in (word.partition("=") for word in run.argv[4:])}
     if verb not in ("add rule", "delete rule"):
@@ -47,7 +47,7 @@ def advfirewall(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _attributes(options: Mapping[str, str]) -> dict[str, Any]:
-    """Return the rule attributes that the options set; an attribute with an invalid value is None."""
+    """Return the rule attributes that the options on the command line set. An invalid value results in None."""
     found: dict[str, Any] = {}
     tables = (("dir", "direction", _DIRECTIONS), ("action", "action", _ACTIONS))
     for option, attribute, values in tables:
@@ -66,7 +66,7 @@ def _attributes(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _delete(machine: Machine, name: str, attributes: Mapping[str, object]) -> ProgramResult:
-    """Delete the rules with this display name and these attributes."""
+    """Delete all rules that have the given display name and attributes."""
     rules = machine.part(Firewall).rules
     found = [
         key

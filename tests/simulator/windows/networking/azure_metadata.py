@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The parts of an Azure virtual machine by which programs recognize it: asset tag and Instance Metadata Service.
 
-Sources: canonical/cloud-init cloudinit/sources/azure/identity.py (the asset tag); learn.microsoft.com: Azure Instance
-Metadata Service (the header `Metadata: true`, network metadata, error texts). The option `azure` of a node, which
-kubernetes_node/cni/azure_ipam.py describes, makes the node an Azure virtual machine. On other nodes, nothing responds
-at the address of the metadata service.
+A node with the option `azure` (see kubernetes_node/cni/azure_ipam.py) is an Azure virtual machine. On other nodes,
+nothing responds at the address of the metadata service.
+
+The asset tag comes from cloudinit/sources/azure/identity.py in canonical/cloud-init. The header `Metadata: true`, the
+network metadata and the error texts come from the page "Azure Instance Metadata Service" of learn.microsoft.com.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ def asset_tag(machine: Machine) -> str:
 
 
 def answers(machine: Machine) -> bool:
-    """Return whether the Instance Metadata Service responds."""
+    """Return whether the Instance Metadata Service responds, which it does only in Azure."""
     return isinstance(machine.settings.option("azure"), Mapping)
 
 
 def instance(machine: Machine) -> dict[str, Any] | None:
     """Return the machine's compute and network metadata, or None if the machine is not in Azure.
 
-    learn.microsoft.com: Azure Instance Metadata Service, "Instance metadata". The option `azure` may set fields in
-    `compute`; the defaults are invented.
+    Source: "Instance metadata" in the page "Azure Instance Metadata Service" of learn.microsoft.com. The option `azure`
+    of the node may set fields in `compute`; their defaults are invented.
     """
     about = machine.settings.option("azure")
     if not isinstance(about, Mapping):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The firewall's rules: https://learn.microsoft.com/powershell/module/netsecurity/new-netfirewallrule"""
+"""The cmdlets for firewall rules. Source: learn.microsoft.com/powershell/module/netsecurity/new-netfirewallrule"""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _exists() -> CmdletError:
 
 
 def _changes(bound: Bound, *, display: str) -> dict[str, object]:
-    """Return the rule attributes that the parameters of a call set."""
+    """Return the rule attributes that the parameters of a firewall cmdlet set."""
     changes: dict[str, object] = {}
     for parameter, attribute in _TEXTS:
         if parameter in bound:
@@ -87,9 +87,9 @@ def _changes(bound: Bound, *, display: str) -> dict[str, object]:
 
 
 def _security(bound: Bound) -> dict[str, object]:
-    """Return the rule attributes that the parameters of a security filter set. Accounts are specified in SDDL.
+    """Return the rule attributes that the parameters for security set. Accounts are specified in SDDL.
 
-    New-NetFirewallRule and Set-NetFirewallRule have the same parameters as Set-NetFirewallSecurityFilter.
+    New-NetFirewallRule, Set-NetFirewallRule and Set-NetFirewallSecurityFilter all have these parameters.
     """
     changes: dict[str, object] = {}
     for parameter, attribute in _SECURITY:
@@ -108,7 +108,7 @@ def _canonical(text: str, known: Iterable[str]) -> str:
 
 
 def _check(rule: Rule) -> Rule:
-    """Return the rule, or raise Windows' error if the rule is invalid."""
+    """Return the given rule, or raise the error that Windows reports if the rule is invalid."""
     for ports in (rule.local_port, rule.remote_port):
         if ports != ("Any",) and rule.protocol not in ("TCP", "UDP"):
             raise _invalid("The port is invalid. Ports can only be specified if the protocol is TCP or UDP.")
@@ -124,7 +124,7 @@ def _check(rule: Rule) -> Rule:
 
 
 def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
-    """Return the rules that a call selects by name, display name, group or input objects, or else all rules.
+    """Return the rules that a cmdlet selects by name, display name, group or input objects, or else all rules.
 
     Get-NetFirewallRule also selects by Enabled, Direction and Action.
     """
@@ -157,7 +157,10 @@ def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
 
 
 def _narrow(rules: list[Rule], bound: Bound) -> list[Rule]:
-    """Return the rules that Get-NetFirewallRule selects by Enabled, Direction and Action, or all for other cmdlets."""
+    """Return those of the given rules that match -Enabled, -Direction and -Action of Get-NetFirewallRule.
+
+    For other cmdlets, return all given rules.
+    """
     if bound.command.casefold() != "get-netfirewallrule":
         return rules
     for parameter, attribute in (("Enabled", "enabled"), ("Direction", "direction"), ("Action", "action")):
@@ -224,7 +227,7 @@ def _get_filter(kind: str) -> Cmdlet:
 
 
 def set_security_filter(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Set-NetFirewallSecurityFilter, which sets the accounts that a rule applies to, in SDDL."""
+    """Simulate Set-NetFirewallSecurityFilter, which limits a rule to accounts that are specified in SDDL."""
     changes = _security(bound)
     for rule in _select(machine, bound, "Set-NetFirewallSecurityFilter"):
         machine.part(Firewall).rules[rule.name.casefold()] = replace(rule, **changes)  # type: ignore[arg-type]

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The firewall's profiles: https://learn.microsoft.com/powershell/module/netsecurity/set-netfirewallprofile"""
+"""Firewall profiles and their cmdlets.
+
+Source: https://learn.microsoft.com/powershell/module/netsecurity/set-netfirewallprofile
+"""
 
 from __future__ import annotations
 

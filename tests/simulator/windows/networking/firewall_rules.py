@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A firewall rule, and its representation in the cmdlets for rules and filters.
 
-Objects: https://learn.microsoft.com/powershell/module/netsecurity/get-netfirewallrule. The CIM class
-MSFT_NetFirewallRule defines the numbers of the enumerations.
+The CIM class MSFT_NetFirewallRule defines the numbers of the enumerations. Source of the objects:
+https://learn.microsoft.com/powershell/module/netsecurity/get-netfirewallrule
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Rule:
 
 @dataclass
 class Firewall:
-    """The rules by lower-case name, and the settings of the profiles by name."""
+    """The firewall of a machine: its rules by lower-case name, and the settings of its profiles by profile name."""
 
     rules: dict[str, Rule] = field(default_factory=dict)
     profiles: dict[str, dict[str, object]] = field(default_factory=dict)

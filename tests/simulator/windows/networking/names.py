@@ -3,7 +3,7 @@
 r"""Resolving names on a simulated server.
 
 The server can resolve IP addresses, `localhost`, its own name, the names in `C:\Windows\System32\drivers\etc\hosts` and
-the names in the setting `hosts` (name: address). It uses real DNS only if the setting `internet` is true, because
+the names in the setting `hosts`, which maps names to addresses. It uses real DNS only if `internet` is true, because
 simulated servers have no internet access.
 """
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""netsh.exe: the contexts that are modelled. `interface` and the words after it may be abbreviated, as in Windows."""
+"""The simulated program netsh.exe. As in Windows, `interface` and the words after it may be abbreviated."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The network as cmdlets and programs show it: interfaces, addresses, routes and name servers.
 
-https://learn.microsoft.com/powershell/module/nettcpip/get-netipaddress
+Source: https://learn.microsoft.com/powershell/module/nettcpip/get-netipaddress
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def interfaces(machine: Machine) -> list[Interface]:
 
 
 def _select(found: list[PSObject], bound: Bound, class_name: str, keys: tuple[str, ...]) -> list[object]:
-    """Return the objects whose properties match the parameters.
+    """Return the objects whose properties match the parameters of a cmdlet.
 
     Raises:
-        CmdletError: a parameter without wildcards matches no object.
+        CmdletError: the value of a parameter has no wildcards and matches no object.
     """
     for parameter in keys:
         if parameter not in bound:
@@ -250,7 +250,7 @@ def get_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def resolve_name(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Resolve-DnsName: A records, and the SRV record of a domain."""
+    """Simulate Resolve-DnsName for A records and for the SRV record of a domain."""
     name = bound.text("Name")
     if str(bound.get("Type") or "A").upper() == "SRV":
         addresses = []
@@ -336,7 +336,7 @@ def _status(machine: Machine) -> object:
 
 
 def on_boot(machine: Machine) -> None:
-    """Remove the routes that are neither persistent nor from DHCP, and connect the node if it has its own address."""
+    """Remove the routes that are neither persistent nor from DHCP, and update whether the node is reachable."""
     state = state_of(machine)
     state.routes = [item for item in state.routes if item.persistent or item.origin == "Dhcp"]
     settle(machine)

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Cmdlets that change addresses, routes, DHCP and name servers.
 
-https://learn.microsoft.com/powershell/module/nettcpip/new-netipaddress: adding an address to an interface with DHCP
-disables DHCP. Without -PolicyStore, addresses and routes are added to both stores and are persistent.
+Adding an address to an interface with DHCP disables DHCP. Without -PolicyStore, addresses and routes are added to both
+the active and the persistent store. Source: https://learn.microsoft.com/powershell/module/nettcpip/new-netipaddress
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def new_address(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _leave_dhcp(machine: Machine, interface: Interface) -> None:
-    """Remove the settings that DHCP provided, or that Windows chose because no DHCP server responded."""
+    """Turn off DHCP. Remove the settings that it provided, or that Windows chose because no DHCP server responded."""
     state = state_of(machine)
     interface.dhcp = False
     interface.addresses = [item for item in interface.addresses if item.origin == "Manual"]
@@ -128,7 +128,7 @@ def remove_address(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Set-NetIPInterface -Dhcp, -Forwarding and -NlMtuBytes. Other settings have no effect."""
+    """Simulate Set-NetIPInterface with -Dhcp, -Forwarding and -NlMtuBytes. Other settings have no effect."""
     for interface in _chosen_interfaces(machine, bound, "MSFT_NetIPInterface") or interfaces(machine):
         requested = bound.text("Dhcp").casefold()
         if requested == "enabled" and not interface.dhcp:
@@ -173,7 +173,7 @@ def remove_route(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_dns_servers(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Set-DnsClientServerAddress -ServerAddresses and -ResetServerAddresses."""
+    """Simulate Set-DnsClientServerAddress with -ServerAddresses or -ResetServerAddresses."""
     for interface in _chosen_interfaces(machine, bound, "MSFT_DNSClientServerAddress"):
         if bound.flag("ResetServerAddresses"):
             interface.static_dns = []

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The listings of route.exe, arp.exe and netstat.exe. Changes and IPv6 are not modelled.
 
-https://learn.microsoft.com/windows-server/administration/windows-commands/route_ws2008
+Source: https://learn.microsoft.com/windows-server/administration/windows-commands/route_ws2008
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _by_network(found: tuple[str, str, str, int]) -> tuple[int, int]:
 
 
 def arp(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate arp.exe -a: only the entries that Windows itself creates. Neighbors are not modelled."""
+    """Simulate arp.exe -a, with only the entries that Windows itself creates. Neighbors are not modelled."""
     _refuse_others(run, "arp", "-a")
     lines: list[str] = []
     for item in interfaces(machine):
@@ -94,7 +94,7 @@ def arp(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def netstat(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate netstat.exe -ano: listening ports. Connections and UDP are not modelled."""
+    """Simulate netstat.exe -ano, which lists listening TCP ports. Connections and UDP are not modelled."""
     _refuse_others(run, "netstat", "-ano")
     lines = ["", "Active Connections", ""]
     lines.append("  Proto  Local Address          Foreign Address        State           PID")

@@ -6,7 +6,7 @@ The node's entry in the fleet file may contain `uplink`:
 
     uplink:
       static: true                  # the address is set manually, so resetting the adapter to DHCP loses it
-      addresses: [127.5.0.11/24]    # if static: the first is the node's own, which is also the default
+      addresses: [127.5.0.11/24]    # if static; by default only the node's own address, which must be the first
       gateway: 127.5.0.1
       dns: [127.5.0.2, 127.5.0.3]
       routes: [{destination: 10.9.0.0/16, next_hop: 127.5.0.254, metric: 5}]      # if static
@@ -48,7 +48,7 @@ class Address:
 
     @property
     def network(self) -> str:
-        """The network of the address."""
+        """The network to which the address belongs, in CIDR notation."""
         return str(ipaddress.ip_network(f"{self.address}/{self.prefix}", strict=False))
 
 
@@ -69,11 +69,11 @@ class Interface:
     """A network interface.
 
     Args:
-        bound: whether TCP/IP is bound to the interface. It is not bound to the adapter of a virtual switch.
+        bound: whether TCP/IP is bound to the interface. It is not bound to an adapter that a virtual switch uses.
         physical: whether the interface is a physical adapter.
         plugged: whether its cable is plugged in.
-        forwarding: whether it forwards packets for other hosts. This is necessary on nodes with an L2Bridge but without
-            a network fabric that routes to their pods.
+        forwarding: whether it forwards packets for other hosts. A node with an L2Bridge network needs this unless the
+            network fabric routes to the node's pods.
         static_dns: the name servers that were set manually. If empty, the name servers from DHCP are used.
     """
 
@@ -98,13 +98,13 @@ class Interface:
 
     @property
     def dns(self) -> list[str]:
-        """The name servers in use."""
+        """The name servers that the interface uses."""
         return self.static_dns or self.lease_dns
 
 
 @dataclass(frozen=True)
 class DhcpLease:
-    """The settings that DHCP offers."""
+    """The settings that DHCP offers to the node's uplink."""
 
     address: str
     prefix: int
@@ -114,7 +114,9 @@ class DhcpLease:
 
 @dataclass
 class NetworkState:
-    """All interfaces by alias, in display order, and all routes except those that result from addresses.
+    """The network settings of a machine.
+
+    They are its interfaces by alias, in display order, and its routes except those that result from addresses.
 
     `owner` is the address of the machine to which the settings belong. If another machine is deployed from this
     machine's disk, it has a different address.
@@ -126,7 +128,7 @@ class NetworkState:
 
 
 def uplink_settings(machine: Machine) -> Mapping[str, object]:
-    """Return `uplink` from the node's entry.
+    """Return the value of `uplink` from the node's entry in the fleet file.
 
     Raises:
         ValueError: the value is not a mapping.
@@ -143,7 +145,7 @@ def is_static(machine: Machine) -> bool:
 
 
 def state_of(machine: Machine) -> NetworkState:
-    """Return the machine's network. The first call sets it up from the fleet file."""
+    """Return the machine's network settings. The first call takes them from the fleet file."""
     state = machine.part(NetworkState)
     if state.owner != machine.address:
         state.owner = machine.address
@@ -176,7 +178,10 @@ def _set_up(machine: Machine, state: NetworkState) -> None:
 
 
 def lease(machine: Machine) -> DhcpLease | None:
-    """Return what DHCP offers to the uplink. The default is the node's address, or nothing if the address is static."""
+    """Return what DHCP offers to the uplink, or None if it offers nothing.
+
+    By default, it offers the node's address, or nothing if that address is static.
+    """
     settings = uplink_settings(machine)
     offered = settings.get("dhcp") if is_static(machine) else settings.get("dhcp", machine.address)
     if not offered:
@@ -209,7 +214,7 @@ def renew(machine: Machine, interface: Interface, usable: float | None = None) -
 
 
 def usable_from(machine: Machine) -> float:
-    """Return the time at which an address that is added now becomes usable (monotonic seconds)."""
+    """Return the monotonic time at which an address that is added now becomes usable."""
     return time.monotonic() + DETECTION * machine.settings.time_scale
 
 
@@ -221,7 +226,7 @@ def uplink(machine: Machine) -> Interface:
 
 
 def next_index(state: NetworkState) -> int:
-    """Return the interface index for a new interface."""
+    """Return an unused index for a new interface."""
     return max(20, *(item.index + 1 for item in state.interfaces.values()))
 
 

@@ -2,12 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Excluded and dynamic port ranges, as netsh shows and sets them.
 
-https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface: `show excludedportrange`.
-The default dynamic range is 49152 to 65535
-(https://learn.microsoft.com/troubleshoot/windows-server/networking/default-dynamic-port-range-tcpip-chang). The list
-also contains the ports of http.sys, including those of WinRM (the list of a node in kubernetes/kubernetes#117783
-contains 5985, 5986, 47001 and HNS's pools). HNS reserves blocks of 64 ports, so microsoft/SDN#399 counts the remaining
-ports in blocks of this size.
+The default dynamic range is 49152 to 65535. HNS reserves blocks of 64 ports, so microsoft/SDN#399 counts the remaining
+ports in blocks of this size. The list of excluded ranges also contains the ports of http.sys, including those of WinRM:
+on a node in kubernetes/kubernetes#117783, it contains 5985, 5986, 47001 and the blocks that HNS has reserved.
+
+Sources: `show excludedportrange` in learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface
+and learn.microsoft.com/troubleshoot/windows-server/networking/default-dynamic-port-range-tcpip-chang
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _STORES = ("active", "persistent")
 
 @dataclass
 class Reservation:
-    """A port range, and the monotonic time at which it is released (None while its owner uses the range)."""
+    """A reserved port range, and the monotonic time at which it is released, or None while its owner uses it."""
 
     first: int
     last: int
@@ -52,10 +52,10 @@ class PortRanges:
     """The port ranges of a machine.
 
     Args:
-        reserved: the ranges that services have reserved at run time (HNS's pools) for TCP and UDP, by owner.
+        reserved: the ranges that services such as HNS have reserved at run time for TCP and UDP, by owner.
         administered: the ranges that an administrator excluded, which are shown with an asterisk.
         listening: the TCP ports of http.sys; 5986 is not among them, even if WinRM has an HTTPS listener.
-        dynamic: the dynamic ranges that were changed, by protocol: the first port and the number of ports.
+        dynamic: the changed dynamic ranges by protocol, as (first port, number of ports).
     """
 
     reserved: dict[str, Reservation] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class PortRanges:
     dynamic: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def current(self) -> dict[str, Reservation]:
-        """Return the reservations that have not been released."""
+        """Return the reservations that have not been released, by owner."""
         now = time.monotonic()
         for owner, pool in list(self.reserved.items()):
             if pool.until is not None and pool.until <= now:
@@ -97,12 +97,12 @@ def show(machine: Machine, words: Sequence[str]) -> ProgramResult:
 
 
 def dynamic(machine: Machine, protocol: str) -> tuple[int, int]:
-    """Return the first port and the number of ports of a protocol's dynamic range."""
+    """Return the first port and the number of ports of the dynamic range for a protocol."""
     return machine.part(PortRanges).dynamic.get(protocol, (FIRST, LAST - FIRST + 1))
 
 
 def _named(words: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
-    """Return the values of parameters given by name or position, or None if they are invalid."""
+    """Return the values of netsh parameters, which are given by name or by position, or None if one is invalid."""
     found: dict[str, str] = {}
     for word in words:
         key, equals, value = word.casefold().partition("=")
@@ -122,9 +122,8 @@ def _named(words: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
 def set_dynamic(machine: Machine, words: Sequence[str]) -> ProgramResult:
     """Simulate netsh interface ipv4 set dynamicportrange [protocol=]tcp|udp [startport=]N [numberofports=]N ….
 
-    A range has at least 255 ports, of which the first is at least 1025: "The minimum range of ports that can be set is
-    255. The minimum start port that can be set is 1025. The maximum end port (based on the range being configured)
-    cannot exceed 65535."
+    Microsoft's documentation says: "The minimum range of ports that can be set is 255. The minimum start port that can
+    be set is 1025. The maximum end port (based on the range being configured) cannot exceed 65535."
     """
     found = _named(words, ("protocol", "startport", "numberofports", "store"))
     if found is None or found.get("protocol") not in ("tcp", "udp") or found.get("store", "persistent") not in _STORES:

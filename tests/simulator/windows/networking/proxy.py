@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""netsh.exe winhttp: the machine's proxy, in the registry value in which WinHTTP stores it.
+"""The command `netsh winhttp`, which shows and sets the machine's proxy for WinHTTP.
 
-https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-winhttp. The value WinHttpSettings is a
-WINHTTP_PROXY_INFO: a size (0x28), a counter, the access type (1 direct, 3 named proxy), and two strings (proxy and
-bypass list), each preceded by its length.
+The proxy is stored in the registry value WinHttpSettings as a WINHTTP_PROXY_INFO. This consists of a size (0x28), a
+counter, the access type (1 for direct access, 3 for a named proxy), and two strings (proxy and bypass list), each
+preceded by its length. Source: learn.microsoft.com/windows-server/administration/windows-commands/netsh-winhttp
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def _show(machine: Machine) -> str:
 
 
 def _named(arguments: Sequence[str], names: Sequence[str]) -> list[str] | None:
-    """Return the values of parameters given by name (`proxy-server=…`) or position, or None if they are invalid.
+    """Return the values of netsh parameters, which are given by name or by position, or None if one is invalid.
 
-    netsh treats the text before an equals sign as a name or as the beginning of a name (MatchTagsInCmdLine):
-    https://learn.microsoft.com/windows/win32/api/netsh/nf-netsh-matchtagsincmdline
+    In `proxy-server=…`, netsh treats the text before the equals sign as a name or as the beginning of a name.
+    Source: https://learn.microsoft.com/windows/win32/api/netsh/nf-netsh-matchtagsincmdline
     """
     values = dict.fromkeys(names, "")
     places = list(names)

@@ -2,13 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The PowerShell module RemoteAccess: routing and the BGP router. VPN and DirectAccess are not modelled.
 
-Parameters and results: https://learn.microsoft.com/powershell/module/remoteaccess. Properties of Get-RemoteAccess:
-https://learn.microsoft.com/previous-versions/windows/desktop/ramgmtpsprov/remoteaccesscommon. Install-RemoteAccess
-works only after the features were installed and the server was restarted (docs.rke2.io/networking/windows_bgp). A fresh
-server has the service, but it is disabled (learn.microsoft.com, Security guidelines for system services). Microsoft
-documents neither the start type of the service after Install-RemoteAccess nor the error messages. Users report the
-start type `Manual`, and projectcalico/calico#11714 quotes `BGP is not configured`. A router stays configured when the
-service restarts.
+Install-RemoteAccess works only after the features were installed and the server was restarted
+(docs.rke2.io/networking/windows_bgp). A fresh server has the service RemoteAccess, but it is disabled (see "Security
+guidelines for system services" in learn.microsoft.com). Microsoft documents neither the start type of the service after
+Install-RemoteAccess nor the error messages. Users report the start type `Manual`, and projectcalico/calico#11714 quotes
+`BGP is not configured`. A router stays configured when the service restarts.
+
+Sources: https://learn.microsoft.com/powershell/module/remoteaccess and, for the properties of Get-RemoteAccess,
+https://learn.microsoft.com/previous-versions/windows/desktop/ramgmtpsprov/remoteaccesscommon
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def _state(machine: Machine, bound: Bound) -> RemoteAccessState:
     """Return the state of Remote Access for a cmdlet.
 
     Raises:
-        CmdletError: the module is not installed.
+        CmdletError: the PowerShell module RemoteAccess is not installed.
     """
     if not is_installed(machine, "RSAT-RemoteAccess-PowerShell"):
         raise not_found(bound.command)
@@ -123,7 +124,7 @@ def get_remote_access(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def install_remote_access(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Install routing, and start the service."""
+    """Simulate Install-RemoteAccess: install routing, and start the service RemoteAccess."""
     state = _state(machine, bound)
     if bound.text("VpnType").casefold() != "routingonly":
         raise NotModelled("Install-RemoteAccess without -VpnType RoutingOnly")
@@ -150,7 +151,7 @@ def _start(machine: Machine, bound: Bound) -> None:
 
 
 def uninstall_remote_access(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove everything that Install-RemoteAccess installed, and disable the service."""
+    """Remove everything that Install-RemoteAccess installed, and disable the service RemoteAccess."""
     state = _state(machine, bound)
     if bound.text("VpnType"):
         raise NotModelled("Uninstall-RemoteAccess with -VpnType")
@@ -252,7 +253,7 @@ def _remove_routes(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _on_boot(machine: Machine) -> None:
-    """Record whether the features are installed. If they are not, remove the state of Remote Access."""
+    """Record at boot whether the features of Remote Access are installed. If not, reset the state of Remote Access."""
     state = machine.part(RemoteAccessState)
     state.restarted = _has_features(machine)
     if not state.restarted:
@@ -260,7 +261,7 @@ def _on_boot(machine: Machine) -> None:
 
 
 def _create_baseline(machine: Machine) -> None:
-    """Create the disabled service, and record whether the fleet file contains the features."""
+    """Create the service RemoteAccess as disabled. Record whether the machine starts with the features installed."""
     machine.services.create(
         SERVICE, _IMAGE, DisplayName="Routing and Remote Access", Start=_DISABLED, Type=0x20, DependOnService=["RpcSs"]
     )

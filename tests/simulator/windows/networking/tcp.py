@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-NetTCPConnection, for listening ports. Connections are not modelled.
+"""The cmdlet Get-NetTCPConnection for listening ports. Connections are not modelled.
 
-https://learn.microsoft.com/powershell/module/nettcpip/get-nettcpconnection
+Source: https://learn.microsoft.com/powershell/module/nettcpip/get-nettcpconnection
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEYS = ("LocalAddress", "LocalPort", "RemoteAddress", "RemotePort", "OwningProc
 
 
 def _ports(machine: Machine) -> Iterator[tuple[int, Port]]:
-    """Yield the listening ports of RPC and SMB, of WinRM's listeners, and of other programs."""
+    """Yield the number and the details of each listening port: those of RPC, SMB, WinRM and other programs."""
     yield 135, Port("::", "svchost")
     yield 445, Port("::", "System")
     service = machine.services.get("WinRM")
@@ -77,10 +77,10 @@ def get_tcp_connection(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _chosen(found: list[PSObject], bound: Bound) -> list[PSObject]:
-    """Return the objects that match the parameters.
+    """Return the connection objects that match the parameters of Get-NetTCPConnection.
 
     Raises:
-        CmdletError: a parameter has no match.
+        CmdletError: the value of a parameter has no wildcards and matches no object.
     """
     for key in _KEYS:
         if key not in bound:

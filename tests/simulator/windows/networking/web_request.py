@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A web request as .NET Framework's HttpWebRequest sends it: Internet Options' proxy, Schannel, redirects.
+"""Web requests as .NET Framework's HttpWebRequest sends them, with Schannel and redirects.
 
-The default proxy is that of Internet Options; environment variables have no effect:
-https://learn.microsoft.com/dotnet/api/system.net.webrequest.defaultwebproxy and
-https://learn.microsoft.com/troubleshoot/developer/browsers/connectivity-navigation/use-registry-keys-configure-proxy.
-Revocation is not checked by default (ServicePointManager.CheckCertificateRevocationList).
+The default proxy is that of Internet Options; environment variables have no effect. Revocation is not checked by
+default (ServicePointManager.CheckCertificateRevocationList).
+
+Sources: https://learn.microsoft.com/dotnet/api/system.net.webrequest.defaultwebproxy and
+https://learn.microsoft.com/troubleshoot/developer/browsers/connectivity-navigation/use-registry-keys-configure-proxy
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _CERTIFICATE = (errors.SSL_CONNECT_ERROR, errors.PEER_FAILED_VERIFICATION, error
 
 
 class WebError(Exception):
-    """System.Net.WebException. `status` is the status code of the response, or 0 if there was no response."""
+    """.NET's System.Net.WebException. `status` is the status code of the response, or 0 if there was none."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -72,7 +73,7 @@ class Options:
 
 @dataclass(frozen=True)
 class WebResponse:
-    """The head and the body of a response."""
+    """The head and the body of an HTTP response."""
 
     head: Head
     body: bytes
@@ -83,7 +84,7 @@ def fetch(machine: Machine, url: str, options: Options, stop: threading.Event) -
 
     Raises:
         WebError: the request fails.
-        ProcessEndedError: the process must end.
+        ProcessEndedError: the simulated process was stopped.
     """
     authorized = bool(options.user) and options.force_basic
     first = urlsplit(url)

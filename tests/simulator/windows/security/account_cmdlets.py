@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The cmdlets for local groups and users.
 
-https://learn.microsoft.com/powershell/module/microsoft.powershell.localaccounts/
+Source: https://learn.microsoft.com/powershell/module/microsoft.powershell.localaccounts/
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def get_local_user(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_local_group_member(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-LocalGroupMember for a group that the call names."""
+    """Simulate Get-LocalGroupMember without -Member."""
     if "Member" in bound:
         raise NotModelled("Get-LocalGroupMember -Member")
     given = str(next(iter(items(bound.get("Group") or bound.get("Name") or bound.get("SID")) or bound.pipeline), ""))
@@ -104,7 +104,7 @@ def get_local_group_member(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _enable(enabled: bool) -> Cmdlet:
-    """Simulate Enable-LocalUser or Disable-LocalUser. An open logon session continues."""
+    """Return a function that simulates Enable-LocalUser or Disable-LocalUser. Open logon sessions continue."""
 
     def handler(machine: Machine, bound: Bound) -> Iterable[object]:
         for account in _select(machine, bound, "User"):

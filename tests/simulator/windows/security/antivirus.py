@@ -2,15 +2,18 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Real-time protection: a scanner that opens each new executable or archive, and removes some of these files.
 
-{"kind": "antivirus", "seconds": 5}                            keeps each new file open for 5 simulated seconds; 0: off
-{"kind": "antivirus", "seconds": 5, "blocks": ["*\ctr.exe*"]}  these files cannot be opened, and are removed later
+Faults of the kind `antivirus` configure the scanner:
+
+{"kind": "antivirus", "seconds": 5}                            keeps each new file open for 5 simulated seconds
+{"kind": "antivirus", "seconds": 0}                            turns the scanner off
+{"kind": "antivirus", "seconds": 5, "blocks": ["*\ctr.exe*"]}  matching files cannot be opened, and are removed later
 
 During a scan, other programs may read and write the file, but not delete, rename or replace it. Users report the
 resulting error as "Unable to remove the file to be replaced" (gitextensions/gitextensions#4252,
 laurentiu021/SystemManager#2162). Files that are excluded (Add-MpPreference -ExclusionPath, -ExclusionExtension) or
-written while protection is off are not scanned:
-https://learn.microsoft.com/defender-endpoint/configure-extension-file-exclusions-microsoft-defender-antivirus.
-Exclusions of processes, which apply to all files that a process opens, are not modelled.
+written while protection is off are not scanned. Exclusions of processes, which apply to all files that a process opens,
+are not modelled. Source:
+https://learn.microsoft.com/defender-endpoint/configure-extension-file-exclusions-microsoft-defender-antivirus
 """
 
 from __future__ import annotations

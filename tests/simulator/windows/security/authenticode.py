@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-AuthenticodeSignature for packages and programs.
+"""The cmdlet Get-AuthenticodeSignature for packages and programs.
 
-https://learn.microsoft.com/powershell/module/microsoft.powershell.security/get-authenticodesignature; status values:
-https://learn.microsoft.com/dotnet/api/system.management.automation.signaturestatus
+Sources: https://learn.microsoft.com/powershell/module/microsoft.powershell.security/get-authenticodesignature and, for
+the status values, https://learn.microsoft.com/dotnet/api/system.management.automation.signaturestatus
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OWN = "C:\\Windows\\"
 
 
 def get_signature(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-AuthenticodeSignature -FilePath, -LiteralPath."""
+    """Simulate Get-AuthenticodeSignature with -FilePath or -LiteralPath."""
     if "Content" in bound:
         raise NotModelled("Get-AuthenticodeSignature -Content")
     for path in bound.texts("LiteralPath") or bound.texts("FilePath"):
@@ -54,7 +54,7 @@ def _signature(machine: Machine, path: str) -> PSObject:
 
 
 def _inspect(machine: Machine, path: str) -> tuple[UpdateSigner | None, str, str, str]:
-    """Return a file's signer (None if unsigned), and the status, status message and type of its signature."""
+    """Return the signer of a file, or None if it has none, and the status, status message and type of its signature."""
     data = machine.files.read_bytes(path)
     identity = executables.identify(data)
     if identity is not None and identity[0] != INSTALLER and path.casefold().startswith(_OWN.casefold()):

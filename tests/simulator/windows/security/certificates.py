@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Certificates: Import-Certificate, Export-Certificate, New-SelfSignedCertificate, certutil.exe.
+"""The cmdlets Import-Certificate, Export-Certificate and New-SelfSignedCertificate, and the program certutil.exe.
 
-https://learn.microsoft.com/powershell/module/pki/import-certificate
+Source: https://learn.microsoft.com/powershell/module/pki/import-certificate
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _store(location: str) -> str:
 def import_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Import-Certificate. If a file contains several certificates in PEM, only the first one is imported.
 
-    https://github.com/MicrosoftDocs/windows-powershell-docs/issues/3655
+    Source: https://github.com/MicrosoftDocs/windows-powershell-docs/issues/3655
     """
     store = _store(bound.text("CertStoreLocation", "Cert:\\LocalMachine\\My"))
     for path in bound.texts("FilePath"):
@@ -83,7 +83,7 @@ def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
 
     -DnsName creates DNS names even if the values are addresses. `2.5.29.17={text}DNS=…&IPAddress=…` in -TextExtension
     creates names and addresses.
-    https://learn.microsoft.com/powershell/module/pki/new-selfsignedcertificate#-textextension
+    Source: https://learn.microsoft.com/powershell/module/pki/new-selfsignedcertificate#-textextension
     """
     store = _store(bound.text("CertStoreLocation", "Cert:\\LocalMachine\\My"))
     names: list[x509.GeneralName] = [x509.DNSName(name) for name in bound.texts("DnsName")]
@@ -124,7 +124,10 @@ def _alternative_names(extension: str) -> list[x509.GeneralName]:
 
 
 def export_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Export-Certificate for an object, as DER: https://learn.microsoft.com/powershell/module/pki/export-certificate"""
+    """Simulate Export-Certificate, which writes a certificate object to a file in DER format.
+
+    Source: https://learn.microsoft.com/powershell/module/pki/export-certificate
+    """
     path = bound.text("FilePath")
     for item in bound.pipeline or [bound.get("Cert")]:
         if not isinstance(item, PSObject) or bound.text("Type", "CERT").upper() != "CERT":

@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Microsoft Defender Antivirus: preferences and status. Defender's cmdlets exist only while the feature is installed.
+"""The cmdlets for the preferences and the status of Microsoft Defender Antivirus.
 
-https://learn.microsoft.com/powershell/module/defender/set-mppreference
+The cmdlets exist only while the feature Windows-Defender is installed.
+Source: https://learn.microsoft.com/powershell/module/defender/set-mppreference
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _DEFAULTS: Mapping[str, object] = {
 
 @dataclass
 class Preferences:
-    """The preferences that were set, and the sequence number of the current signatures, which starts at 1."""
+    """The Defender preferences that were set, and the sequence number of the current signatures, starting at 1."""
 
     lists: dict[str, list[str]] = field(default_factory=dict)
     values: dict[str, object] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class Preferences:
 
 
 def _require(machine: Machine, command: str) -> Preferences:
-    """Return the preferences. Raise PowerShell's error if Defender is not installed or not running."""
+    """Return the Defender preferences. Raise PowerShell's error if Defender is not installed or not running."""
     if not is_installed(machine, "Windows-Defender"):
         raise not_found(command)
     service = machine.services.get("WinDefend")
@@ -138,9 +139,9 @@ def get_status(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def update_signature(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Update-MpSignature: https://learn.microsoft.com/powershell/module/defender/update-mpsignature
+    """Simulate Update-MpSignature. Each call finds newer signatures, whose contents are not modelled.
 
-    The contents of signatures are not modelled. Each call finds newer signatures.
+    Source: https://learn.microsoft.com/powershell/module/defender/update-mpsignature
     """
     preferences = _require(machine, "Update-MpSignature")
     preferences.signatures += 1

@@ -2,8 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Apps, packages and optional features, as the cmdlets of the modules DISM and Appx show them.
 
-https://learn.microsoft.com/powershell/module/dism/ and …/module/appx/. Settings: `provisioned_apps` (names of apps for
-all users) and `user_apps` (apps that a single user installed, which make sysprep fail).
+The setting `provisioned_apps` contains the names of the apps for all users. The setting `user_apps` contains the names
+of the apps that a single user has installed, which make sysprep fail.
+
+Sources: https://learn.microsoft.com/powershell/module/dism/ and https://learn.microsoft.com/powershell/module/appx/
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ _STATE_NUMBERS = {"Disabled": 2, "Enabled": 6, "EnablePending": 7, "DisablePendi
 
 @dataclass
 class Apps:
-    """The names of apps that were removed since the installation, in lower case."""
+    """The lower-case names of the apps that were removed from the machine."""
 
     removed: set[str] = field(default_factory=set)
 
@@ -58,7 +60,7 @@ def _configured(machine: Machine, option: str) -> list[str]:
 
 
 def unprovisioned(machine: Machine) -> list[str]:
-    """Return the apps of users that are not provisioned for all users. Such apps make sysprep fail."""
+    """Return the apps that a user has installed and that are not provisioned for all users. They make sysprep fail."""
     provisioned = _configured(machine, "provisioned_apps")
     return [name for name in _configured(machine, "user_apps") if name not in provisioned]
 
@@ -68,7 +70,7 @@ def _full_name(name: str) -> str:
 
 
 def get_packages(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-AppxPackage: the apps of users, and the provisioned apps."""
+    """Simulate Get-AppxPackage, which returns the apps of users and the provisioned apps."""
     patterns = bound.texts("Name")
     for name in dict.fromkeys([*_configured(machine, "user_apps"), *_configured(machine, "provisioned_apps")]):
         if patterns and not any_match(patterns, name):

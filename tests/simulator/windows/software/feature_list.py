@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The roles and features of Windows Server (Get-WindowsFeature), by version.
 
-Names and hierarchy:
+Sources of the names and the hierarchy are the output of Get-WindowsFeature and
 https://learn.microsoft.com/windows-server/administration/server-core/server-core-roles-and-services
-and the output of Get-WindowsFeature. Users' reports show which features need a restart.
+Users' reports show which features need a restart.
 """
 
 from __future__ import annotations

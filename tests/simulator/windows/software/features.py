@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-, Install- and Uninstall-WindowsFeature: installed and pending features, and their services.
+"""The cmdlets Get-WindowsFeature, Install-WindowsFeature and Uninstall-WindowsFeature, and the state of features.
 
-Results: https://learn.microsoft.com/powershell/module/servermanager/install-windowsfeature
+Source of the results: https://learn.microsoft.com/powershell/module/servermanager/install-windowsfeature
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SERVICES_OF: Mapping[str, Mapping[str, tuple[str, int]]] = {
 
 @dataclass
 class FeatureState:
-    """Installed features, and changes that the next boot applies, by lower-case name.
+    """The lower-case names of a machine's installed features, and of those that the next boot installs or removes.
 
     `installed` is None until `state_of` is first called.
     """
@@ -61,7 +61,7 @@ def state_of(machine: Machine) -> FeatureState:
 
 
 def catalogue(machine: Machine) -> dict[str, Feature]:
-    """Return the features that this version of Windows offers."""
+    """Return the features that the machine's version of Windows offers, by lower-case name."""
     return offered(machine.windows.contract)
 
 
@@ -73,7 +73,7 @@ def is_installed(machine: Machine, name: str) -> bool:
 
 
 def install_state(machine: Machine, feature: Feature) -> str:
-    """Return `Installed`, `Available`, `InstallPending`, `UninstallPending` or `Removed`."""
+    """Return a feature's state: `Installed`, `Available`, `InstallPending`, `UninstallPending` or `Removed`."""
     state, name = state_of(machine), feature.name.casefold()
     if name in state.pending_install:
         return "InstallPending"
@@ -226,7 +226,7 @@ def uninstall_windows_feature(machine: Machine, bound: Bound) -> Iterable[object
 
 
 def _work(machine: Machine, bound: Bound) -> None:
-    """Wait as long as servicing takes, or until the process ends."""
+    """Wait as long as installing or removing features takes, or until the simulated process is stopped."""
     bound.stop.wait(machine.settings.feature_seconds)
 
 
@@ -299,7 +299,7 @@ def _lose_effect(machine: Machine, feature: Feature) -> None:
 
 
 def on_boot(machine: Machine) -> None:
-    """Apply pending changes.
+    """Complete the pending installations and removals of features.
 
     When Hyper-V takes effect, its switch takes over the network adapter, so the link is down for a few seconds.
     """

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""msiexec.exe: /i PACKAGE and /x PACKAGE|CODE, without user input, and optionally with a log.
+"""The program msiexec.exe: /i PACKAGE and /x PACKAGE|CODE, without user input, and optionally with a log.
 
-https://learn.microsoft.com/windows/win32/msi/standard-installer-command-line-options. Exit codes:
-https://learn.microsoft.com/windows/win32/msi/error-codes. Installed products are recorded in the key Uninstall:
+Installed products are recorded in the registry key Uninstall. Sources:
+https://learn.microsoft.com/windows/win32/msi/standard-installer-command-line-options,
+https://learn.microsoft.com/windows/win32/msi/error-codes and
 https://learn.microsoft.com/windows/win32/msi/uninstall-registry-key
 """
 
@@ -36,7 +37,7 @@ def package_of(machine: Machine, path: str) -> InstallerPackage | None:
 
 
 def is_installed(machine: Machine, code: str) -> bool:
-    """Return whether a product is installed."""
+    """Return whether the product with a given ProductCode is installed."""
     return machine.registry.key_exists(f"{UNINSTALL}\\{code}")
 
 
@@ -74,8 +75,8 @@ def msiexec(machine: Machine, run: Invocation) -> ProgramResult:
 def _act(machine: Machine, action: str, target: str, properties: Mapping[str, str]) -> int:
     """Open a package as the caller, install or remove it as SYSTEM, and return the exit code.
 
-    If the caller is not an administrator, packages for all users fail with 1603 (errors 1925 and 1730):
-    https://learn.microsoft.com/windows/win32/msi/windows-installer-error-messages
+    If the caller is not an administrator, packages for all users fail with 1603 (errors 1925 and 1730).
+    Source: https://learn.microsoft.com/windows/win32/msi/windows-installer-error-messages
     """
     try:
         package = package_of(machine, target)

@@ -30,7 +30,7 @@ class PackageService:
 
 @dataclass(frozen=True)
 class InstallerPackage:
-    """The contents of a package.
+    """The contents of a Windows Installer package.
 
     Args:
         programs: the identities of the programs, by the Windows paths of their executables.

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ngen.exe, and the assemblies that Windows PowerShell 5.1 loads.
+"""The program ngen.exe, which creates native images of the assemblies that Windows PowerShell 5.1 loads.
 
-https://learn.microsoft.com/dotnet/framework/tools/ngen-exe-native-image-generator
+Source: https://learn.microsoft.com/dotnet/framework/tools/ngen-exe-native-image-generator
 """
 
 from __future__ import annotations

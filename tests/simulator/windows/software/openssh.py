@@ -2,8 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The OpenSSH server: its services, and the Windows capability that installs it.
 
-https://learn.microsoft.com/windows-server/administration/openssh/openssh_install_firstuse. Files and services:
-https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH. SSH is not modelled, so no port is open.
+SSH is not modelled, so no port is open.
+
+Sources: https://learn.microsoft.com/windows-server/administration/openssh/openssh_install_firstuse and, for files and
+services, https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class _Sshd:
     """The service sshd. At its first start, it copies the default configuration and creates host keys."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
-        """Start the service."""
+        """Start sshd: create its configuration and its host keys if they are missing."""
         machine.files.make_directory(_DATA)
         default = service.argv[0].rpartition("\\")[0] + "\\sshd_config_default"
         if not machine.files.is_file(rf"{_DATA}\sshd_config") and machine.files.is_file(default):

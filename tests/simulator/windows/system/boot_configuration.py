@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """bcdedit.exe and Secure Boot. Boot options take effect at the next boot.
 
-https://learn.microsoft.com/windows-hardware/drivers/devtest/bcdedit--set. Source for the listing of entries:
-https://learn.microsoft.com/windows-hardware/drivers/devtest/boot-options-identifiers. `SystemStartOptions` in the
-registry contains the options of the running system.
+`SystemStartOptions` in the registry contains the options of the running system.
+
+Sources: https://learn.microsoft.com/windows-hardware/drivers/devtest/bcdedit--set and, for the listing of entries,
+https://learn.microsoft.com/windows-hardware/drivers/devtest/boot-options-identifiers
 """
 
 from __future__ import annotations
@@ -36,23 +37,23 @@ class BootOptions:
 
 
 def secure_boot(machine: Machine) -> bool | None:
-    """Return whether Secure Boot is on, or None for a machine with a BIOS (setting `secure_boot`)."""
+    """Return whether Secure Boot is on according to the setting `secure_boot`, or None for a machine with a BIOS."""
     state = machine.settings.option("secure_boot", True)
     return state if isinstance(state, bool) else None
 
 
 def is_set(machine: Machine, option: str) -> bool:
-    """Return whether a boolean option is on in the configuration."""
+    """Return whether a boolean boot option is on in the configuration."""
     return machine.part(BootOptions).options.get(option) == "Yes"
 
 
 def is_active(machine: Machine, option: str) -> bool:
-    """Return whether a boolean option has been in effect since the last boot."""
+    """Return whether a boolean boot option has been in effect since the last boot."""
     return machine.part(BootOptions).active.get(option) == "Yes"
 
 
 def bcdedit(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate bcdedit.exe /enum, /set [ID] NAME VALUE, /deletevalue [ID] NAME."""
+    """Simulate bcdedit.exe with /enum, /set [ID] NAME VALUE or /deletevalue [ID] NAME."""
     words = list(run.argv)
     verb = words.pop(0).casefold().replace("-", "/", 1) if words else "/enum"
     if words and words[0].startswith("{"):
@@ -130,7 +131,7 @@ def _enumerate(machine: Machine) -> ProgramResult:
 
 
 def on_boot(machine: Machine) -> None:
-    """Apply the configured options, and record them in the registry."""
+    """Apply the configured boot options, and record them in the registry."""
     boot, state = machine.part(BootOptions), secure_boot(machine)
     # With Secure Boot, the firmware ignores test signing, which a disk from another machine may enable.
     refused = _PROTECTED if state is True else ()

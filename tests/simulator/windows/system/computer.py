@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The computer: Rename-Computer, Get-ComputerInfo and Confirm-SecureBootUEFI.
+"""The cmdlets Rename-Computer, Get-ComputerInfo and Confirm-SecureBootUEFI.
 
-https://learn.microsoft.com/powershell/module/microsoft.powershell.management/rename-computer
+Source: https://learn.microsoft.com/powershell/module/microsoft.powershell.management/rename-computer
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
 def get_computer_info(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-ComputerInfo. It returns the modelled properties; with -Property, only matching ones.
 
-    A name without wildcards in -Property that matches no modelled property results in null.
+    If a name in -Property has no wildcards and matches no modelled property, its value is null.
     """
     windows, domain = machine.windows, membership.computer_properties(machine)
     known: dict[str, object] = {

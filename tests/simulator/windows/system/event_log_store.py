@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The event logs of a machine: names, contents, and the events that match a query.
+"""The event logs of a machine: names, contents, and the events that match a query in a subset of XPath 1.0.
 
-Sources. Names and sizes: https://learn.microsoft.com/dotnet/api/system.diagnostics.eventing.reader.eventloginformation;
-queries: https://learn.microsoft.com/windows/win32/wes/consuming-events (a subset of XPath 1.0).
+Sources: https://learn.microsoft.com/dotnet/api/system.diagnostics.eventing.reader.eventloginformation (names and sizes)
+and https://learn.microsoft.com/windows/win32/wes/consuming-events (queries)
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Event:
 
 @dataclass
 class EventLogs:
-    """The contents of the logs by lower-case name. If a log is cleared, its record numbers continue."""
+    """A machine's event logs by lower-case name. If a log is cleared, its record numbers continue."""
 
     events: dict[str, list[Event]] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)
@@ -63,18 +63,18 @@ class EventLogs:
 
 
 class QueryError(Exception):
-    """A query that Windows rejects, or that the simulator does not support."""
+    """Raised for an event query that Windows rejects or that the simulator does not support."""
 
 
 def names(machine: Machine) -> list[str]:
-    """Return the names of a machine's logs."""
+    """Return the names of a machine's event logs."""
     of_containers = _OF_CONTAINERS if machine.services.get("hns") else ()
     of_defender = _OF_DEFENDER if machine.services.get("WinDefend") else ()
     return sorted(_ALWAYS + of_containers + of_defender, key=str.casefold)
 
 
 def known(machine: Machine, log: str) -> str | None:
-    """Return a log's name with Windows' capitalization, or None if the log does not exist."""
+    """Return the name of an event log as Windows capitalizes it, or None if the log does not exist."""
     return next((name for name in names(machine) if name.casefold() == log.casefold()), None)
 
 
@@ -100,7 +100,7 @@ def _append(logs: EventLogs, log: str, event: Event) -> None:
 
 
 def events(machine: Machine, log: str) -> list[Event]:
-    """Return a log's events, starting with the oldest."""
+    """Return the events of an event log, starting with the oldest."""
     logs = machine.part(EventLogs)
     # Events of the service control manager since the last call.
     for text in machine.services.events[logs.noted :]:
@@ -115,7 +115,7 @@ def events(machine: Machine, log: str) -> list[Event]:
 
 
 def clear(machine: Machine, log: str) -> None:
-    """Clear a log."""
+    """Clear an event log."""
     events(machine, log)
     machine.part(EventLogs).events.pop(log.casefold(), None)
 
@@ -127,13 +127,16 @@ def file_size(found: list[Event]) -> int:
 
 
 def exported(found: list[Event]) -> bytes:
-    """Return an exported log: the signature of .evtx files, followed by the text of the events in UTF-16."""
+    """Return an exported event log: the header of .evtx files, followed by the text of the events in UTF-16."""
     lines = (f"{event.record} {event.created.isoformat()} {event.provider}: {event.message}\n" for event in found)
     return b"ElfFile\0" + "".join(lines).encode("utf-16-le")
 
 
 def select(found: list[Event], query: str, moment: datetime) -> list[Event]:
-    """Return the events that match a query such as `*[System[EventRecordID > 7]]` at a given time.
+    """Return the events that match a query such as `*[System[EventRecordID > 7]]`.
+
+    Args:
+        moment: the current time, for queries that compare the age of events.
 
     Raises:
         QueryError: the query is invalid or not modelled.

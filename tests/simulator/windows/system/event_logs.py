@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The cmdlets for event logs, and wevtutil.exe. The System log contains events of the service control manager.
 
-https://learn.microsoft.com/powershell/module/microsoft.powershell.diagnostics/get-winevent and …/wevtutil.
+Sources: https://learn.microsoft.com/powershell/module/microsoft.powershell.diagnostics/get-winevent and
+https://learn.microsoft.com/windows-server/administration/windows-commands/wevtutil
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _record(machine: Machine, log: str, event: store.Event) -> PSObject:
 
 
 def _configuration(machine: Machine, log: str) -> PSObject:
-    """Return a log with the properties that Get-WinEvent adds: size and number of records."""
+    """Return an event log as Get-WinEvent -ListLog shows it, with its size and its number of records."""
     found = store.events(machine, log)
     properties: dict[str, object] = {
         "LogName": log,
@@ -116,7 +117,7 @@ def get_win_event(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _selected(event: store.Event, table: Mapping[str, object]) -> bool:
-    """Return whether an event matches a hash table's ProviderName, Id and Level."""
+    """Return whether an event matches the keys ProviderName, Id and Level of a filter hash table."""
     requested = {str(name).casefold(): [str(item).casefold() for item in items(value)] for name, value in table.items()}
     own = {"providername": event.provider, "id": str(event.id), "level": str(event.level)}
     return all(value.casefold() in requested.get(name, [value.casefold()]) for name, value in own.items())

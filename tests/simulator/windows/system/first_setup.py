@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The commands that Windows Setup runs on a new machine: those of the specialize pass, and SetupComplete.cmd.
 
+Sources:
 https://learn.microsoft.com/windows-hardware/customize/desktop/unattend/microsoft-windows-deployment-runsynchronous and
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/add-a-custom-script-to-windows-setup
 """
@@ -27,8 +28,8 @@ _MOST_RUNS = 3
 def run_synchronous(machine: Machine, answer_file: str) -> None:
     """Run the commands of an answer file as SYSTEM.
 
-    With WillReboot OnRequest, the exit code 1 requests a reboot, and 2 a reboot and another run. The reboot is not
-    modelled as such: a new name takes effect, as it does at the reboot at the end of the specialize pass.
+    With WillReboot OnRequest, a command requests a reboot with exit code 1, and a reboot and another run of the command
+    with exit code 2. The simulator does not reboot, but a new computer name takes effect, as at a reboot.
     """
     blocks = re.findall(r"<RunSynchronousCommand\b.*?</RunSynchronousCommand>", answer_file, re.DOTALL)
     for block in sorted(blocks, key=lambda block: int(_text(block, "Order") or 0)):

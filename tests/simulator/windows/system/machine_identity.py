@@ -3,9 +3,9 @@
 r"""Data that Windows creates once and that sysprep does not remove. Clones of a disk therefore share it.
 
 - Remote Desktop's self-signed certificate, in the store `Remote Desktop`. If it is missing, Windows creates a new one
-  at the next boot or connection: https://learn.microsoft.com/archive/blogs/askpfeplat/removing-self-signed-rdp-certificates.
-  Its private key is not modelled.
-- The id of the Windows Update client, which the service creates when it needs it:
+  at the next boot or connection. Its private key is not modelled. Source:
+  https://learn.microsoft.com/archive/blogs/askpfeplat/removing-self-signed-rdp-certificates
+- The id of the Windows Update client, which the service wuauserv creates when it needs the id. Source:
   https://learn.microsoft.com/previous-versions/windows/it-pro/windows-server-2008-R2-and-2008/dd939898(v=ws.10)
 """
 
@@ -40,7 +40,7 @@ class _WindowsUpdateService:
     """The Windows Update service (wuauserv)."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
-        """Start the service. If the machine has no Windows Update client id, create one."""
+        """Start the Windows Update service. If the machine has no Windows Update client id, create one."""
         if machine.registry.data(_WINDOWS_UPDATE, "SusClientId") is None:
             machine.registry.set(_WINDOWS_UPDATE, "SusClientId", str(uuid.uuid4()), "String")
             machine.registry.set(_WINDOWS_UPDATE, "SusClientIdValidation", uuid.uuid4().bytes, "Binary")

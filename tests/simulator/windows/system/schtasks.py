@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""schtasks.exe /run, /end and /query for one task on the local machine.
+"""The options /run, /end and /query of schtasks.exe for one task on the local machine.
 
-https://learn.microsoft.com/windows-server/administration/windows-commands/schtasks-run
+Source: https://learn.microsoft.com/windows-server/administration/windows-commands/schtasks-run
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VERBS = ("/run", "/end", "/query")
 
 
 def _find(machine: Machine, name: str) -> RegisteredTask | None:
-    """Return a task by its path and name. A name without a path is looked up in the root folder."""
+    """Return the task with a name, which may include a path, or None. By default, the path is the root folder."""
     full = name if name.startswith("\\") else f"\\{name}"
     return machine.part(Tasks).tasks.get(full.casefold())
 

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Disks, partitions and volumes: https://learn.microsoft.com/powershell/module/storage/
+"""The cmdlets for disks, partitions and volumes, and fsutil.exe.
 
 Each drive of the machine is a partition of a separate disk. The setting `unallocated_gb` is the size of the
 unallocated space on the disk of drive C, for example because an image of 30 GB was written to a larger disk.
+Source: https://learn.microsoft.com/powershell/module/storage/
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ def _letters(machine: Machine) -> list[str]:
 
 
 def _selected_drives(machine: Machine, bound: Bound, command: str) -> list[str]:
-    """Return the drive letters that a call selects.
+    """Return the drive letters that the parameters of a cmdlet select.
 
     Raises:
-        CmdletError: the call names drives, and none of them exists.
+        CmdletError: the parameters name drives, and none of them exists.
     """
     given = [str(item.get("DriveLetter")) for item in objects(bound, "InputObject", "Partition", "Volume")]
     names = given or bound.texts("DriveLetter")

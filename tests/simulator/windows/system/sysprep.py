@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""sysprep.exe: validation, generalization, and the specialize pass at the next boot.
+"""The program sysprep.exe: validation, generalization, and the specialize pass at the next boot.
 
-https://learn.microsoft.com/windows-hardware/manufacture/desktop/sysprep-command-line-options
-If a check fails (because of an app that is not provisioned for all users, or a pending reboot for features or updates),
-the state stays unchanged. If the generalization itself fails, the state becomes IMAGE_STATE_UNDEPLOYABLE. The program
-runs until everything is finished.
-Settings: `sysprep_seconds`, and `sysprep_fault` (sysprep_faults.py).
+The validation fails if an app is not provisioned for all users, or if a reboot for features or updates is pending. It
+then leaves the image state unchanged. If the generalization itself fails, the image state becomes
+IMAGE_STATE_UNDEPLOYABLE. The program runs until everything is finished. The setting `sysprep_seconds` is the
+duration of the generalization. `sysprep_fault` makes sysprep fail (see sysprep_faults.py).
+Source: https://learn.microsoft.com/windows-hardware/manufacture/desktop/sysprep-command-line-options
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _FAILED = 1
 
 @dataclass
 class Sealed:
-    """Whether this disk was generalized and has not booted since then, and the answer file that was used."""
+    """Whether the machine's disk was generalized and has not booted since then, and sysprep's answer file."""
 
     generalized: bool = False
     unattend: str = ""
 
 
 class _Log:
-    """The logs setupact.log and setuperr.log of one run."""
+    """The logs setupact.log and setuperr.log of one run of sysprep."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -56,11 +56,11 @@ class _Log:
         machine.files.make_directory(_PANTHER)
 
     def info(self, text: str) -> None:
-        """Log a step."""
+        """Log a step of sysprep in setupact.log."""
         self._add("Info                  SYSPRP " + text, error=False)
 
     def error(self, text: str) -> None:
-        """Log the reason for a failure."""
+        """Log the reason for a failure of sysprep in both logs."""
         self._add("Error                 SYSPRP " + text, error=True)
 
     def _add(self, text: str, *, error: bool) -> None:
@@ -73,7 +73,7 @@ class _Log:
 
 
 def _problems(machine: Machine, options: Sequence[str]) -> list[str]:
-    """Return the problems that the validation finds."""
+    """Return the log messages for the problems that sysprep's validation finds."""
     if "/generalize" not in options:
         return []
     found = [
@@ -120,7 +120,7 @@ def sysprep(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _seal(machine: Machine, run: Invocation, options: Sequence[str], unattend: str, log: _Log) -> ProgramResult:
-    """Run the generalization steps of all providers, and then set the state of the image."""
+    """Run all generalization steps of sysprep, and then set the state of the image."""
     generalize = "/generalize" in options
     machine.registry.set(SETUP_STATE, "ImageState", _UNDEPLOYABLE)
     machine.registry.write(_STATUS, {"GeneralizationState": 3, "CleanupState": 2})

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The parts of scheduled tasks: actions, triggers, principals and settings, as objects and as XML.
 
-https://learn.microsoft.com/powershell/module/scheduledtasks/new-scheduledtask. The XML format:
+Sources: https://learn.microsoft.com/powershell/module/scheduledtasks/new-scheduledtask and, for the XML format,
 https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-schema
 """
 
@@ -45,7 +45,7 @@ _CLASSES = {
 
 @dataclass
 class RegisteredTask:
-    """A registered task, whose parts are the CIM objects with which it was registered."""
+    """A registered scheduled task. Its parts are the CIM objects with which it was registered."""
 
     name: str
     path: str
@@ -65,7 +65,7 @@ _DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "satu
 
 @dataclass
 class Tasks:
-    """The tasks by path and name, in lower case."""
+    """The scheduled tasks of a machine by path and name, in lower case."""
 
     tasks: dict[str, RegisteredTask] = field(default_factory=dict)
 
@@ -131,7 +131,7 @@ def new_trigger(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _day_mask(bound: Bound) -> int:
-    """Return the days as the bit mask of MSFT_TaskWeeklyTrigger. Bit 0 is Sunday."""
+    """Return the days in -DaysOfWeek as the bit mask of MSFT_TaskWeeklyTrigger. Bit 0 is Sunday."""
     return sum(1 << _DAYS.index(day) for day in {day.casefold() for day in bound.texts("DaysOfWeek")})
 
 
@@ -220,7 +220,10 @@ def from_object(name: str, path: str, item: PSObject) -> RegisteredTask:
 
 
 def from_xml(name: str, path: str, text: str) -> RegisteredTask:
-    """Parse a task's XML: https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-schema"""
+    """Parse the XML of a scheduled task, and return the task.
+
+    Source: https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-schema
+    """
     try:
         root = ET.fromstring(text)
     except ET.ParseError as error:

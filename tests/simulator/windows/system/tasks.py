@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Scheduled tasks: registration, runs and their results.
 
-https://learn.microsoft.com/powershell/module/scheduledtasks/register-scheduledtask. Result codes:
+Sources: https://learn.microsoft.com/powershell/module/scheduledtasks/register-scheduledtask and, for the result codes,
 https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-error-and-success-constants
 """
 
@@ -79,7 +79,7 @@ def register(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _select(machine: Machine, bound: Bound) -> list[RegisteredTask]:
-    """Return the tasks that a call selects, by input objects, names or patterns."""
+    """Return the tasks that the parameters of a cmdlet select by input objects, names or patterns."""
     tasks = machine.part(Tasks).tasks
     given = objects(bound, "InputObject")
     if given:
@@ -144,7 +144,7 @@ def start(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def run(machine: Machine, task: RegisteredTask) -> None:
-    """Start a task unless it is running."""
+    """Start a scheduled task unless it is running."""
     if task.state == "Running":
         return
     user = str(task.principal.get("UserId") or "SYSTEM")
@@ -194,7 +194,7 @@ def _execute(machine: Machine, action: PSObject, process: Process, user: str) ->
 
 
 def end(machine: Machine, task: RegisteredTask) -> None:
-    """End the process of a task."""
+    """End the process of a scheduled task."""
     process = machine.processes.get(task.process_id)
     if process:
         process.stop.set()
@@ -245,7 +245,7 @@ def get_info(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def on_boot(machine: Machine) -> None:
-    """Start the tasks that have a trigger at startup. Services start before the tasks."""
+    """At boot, start the scheduled tasks that have a startup trigger. The services have already started then."""
     for task in machine.part(Tasks).tasks.values():
         if task.state == "Running":
             task.state, task.last_result = "Ready", _TERMINATED

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The machine's time: its time zone, tzutil.exe, and the Windows Time service with w32tm.exe.
 
+Source:
 https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings
 """
 
@@ -45,7 +46,7 @@ _CONFIG = (
 
 
 def current_zone(machine: Machine) -> str:
-    """Return the machine's time zone."""
+    """Return the identifier of the machine's time zone."""
     return str(machine.registry.data(_ZONE, "TimeZoneKeyName", "UTC"))
 
 
@@ -103,7 +104,7 @@ def set_time_zone(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def tzutil(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate tzutil.exe /g, /s ID, /l."""
+    """Simulate tzutil.exe with /g, /s ID or /l."""
     option = run.argv[0].casefold() if run.argv else "/?"
     if option == "/g" and len(run.argv) == 1:
         return ProgramResult(0, current_zone(machine))
@@ -144,7 +145,7 @@ class Clock:
 
 
 def w32tm(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate w32tm.exe /config, /query, /resync, /tz."""
+    """Simulate w32tm.exe with /config, /query, /resync or /tz."""
     arguments = [argument.lstrip("/-") for argument in run.argv]
     verb, rest = (arguments[0].casefold(), arguments[1:]) if arguments else ("?", [])
     options = {name.casefold(): value for name, _, value in (item.partition(":") for item in rest)}
@@ -272,10 +273,10 @@ def _resync(machine: Machine, options: Mapping[str, str]) -> ProgramResult:
 
 
 def _largest_correction(machine: Machine) -> int:
-    """Return the maximum number of seconds by which the service corrects the clock. The default is 15 hours.
+    """Return the maximum number of seconds by which the Windows Time service corrects the clock.
 
+    This is MaxPosPhaseCorrection or MaxNegPhaseCorrection from the registry. The default is 15 hours. Source:
     https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings
-    (MaxPosPhaseCorrection, MaxNegPhaseCorrection).
     """
     name = "MaxNegPhaseCorrection" if machine.clock.offset > 0 else "MaxPosPhaseCorrection"
     found = machine.registry.data(f"{_W32TIME}\\Config", name, 54000)
@@ -286,7 +287,7 @@ class TimeService:
     """The Windows Time service. It reads its configuration when it starts."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
-        """Start the service. This does not synchronize the clock."""
+        """Start the Windows Time service. This does not synchronize the clock."""
         _load(machine).last_sync = None
         return IdleService()
 

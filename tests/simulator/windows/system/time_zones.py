@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Windows' time zones, with their standard offsets from UTC in minutes.
 
-https://learn.microsoft.com/windows-hardware/manufacture/desktop/default-time-zones
+Source: https://learn.microsoft.com/windows-hardware/manufacture/desktop/default-time-zones
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ TIME_ZONES: Mapping[str, int] = _read()
 
 
 def known(name: str) -> str | None:
-    """Return a time zone's identifier with Windows' capitalization, or None if the time zone does not exist."""
+    """Return the identifier of a time zone as Windows capitalizes it, or None if the time zone does not exist."""
     return next((zone for zone in TIME_ZONES if zone.casefold() == name.casefold()), None)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""powercfg.exe, icacls.exe and takeown.exe. Only the functions that roles use are modelled."""
+"""The programs powercfg.exe, icacls.exe and takeown.exe. Only what the collection's roles use is modelled."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def powercfg(machine: Machine, run: Invocation) -> ProgramResult:
 def icacls(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate icacls.exe PATH OPTIONS.
 
-    Options: /inheritance:r|d|e, /grant[:r] WHO:RIGHTS, /deny WHO:RIGHTS, /remove WHO, /setowner WHO.
+    The modelled options are /inheritance:r|d|e, /grant[:r] WHO:RIGHTS, /deny WHO:RIGHTS, /remove WHO and /setowner WHO.
     """
     if not run.argv:
         return ProgramResult(87, "", "ICACLS name /save aclfile [/T] [/C] [/L] [/Q]\r\n")
@@ -116,9 +116,10 @@ def _icacls(machine: Machine, path: str, words: list[str]) -> ProgramResult:
 
 
 def takeown(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate takeown.exe /f PATH [/a] [/r [/d y]]. The acting user (with /a, Administrators) becomes the owner.
+    """Simulate takeown.exe /f PATH [/a] [/r [/d y]].
 
-    https://learn.microsoft.com/windows-server/administration/windows-commands/takeown
+    The acting user becomes the owner, or with /a the group Administrators.
+    Source: https://learn.microsoft.com/windows-server/administration/windows-commands/takeown
     """
     words = [word.casefold() for word in run.argv]
     token = machine.files.guard.token
@@ -149,7 +150,7 @@ def _entries(sddl: str) -> tuple[str, list[str]]:
 
 
 def _inheritance(sddl: str, letter: str) -> str:
-    """Return the access list after /inheritance.
+    """Return an access list as `icacls /inheritance` changes it.
 
     Args:
         letter: `r` removes the inherited entries, `d` makes them explicit, and `e` enables inheritance.

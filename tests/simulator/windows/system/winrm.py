@@ -2,11 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The settings of WinRM: listeners and authentication, for the WSMan cmdlets and WinRM's resource URIs.
 
-https://learn.microsoft.com/powershell/module/microsoft.wsman.management/set-wsmaninstance. Defaults:
-https://learn.microsoft.com/windows/win32/winrm/installation-and-configuration-for-windows-remote-management.
 A fresh simulated server is set up for Ansible, with basic authentication and an HTTPS listener. A machine from a
 generalized disk has Windows' defaults instead, which include neither basic authentication nor an HTTPS listener.
 `simulator.machine.winrm_settings` reads the settings.
+
+Sources: https://learn.microsoft.com/powershell/module/microsoft.wsman.management/set-wsmaninstance and (for defaults)
+https://learn.microsoft.com/windows/win32/winrm/installation-and-configuration-for-windows-remote-management
 """
 
 from __future__ import annotations
@@ -188,9 +189,9 @@ def enable_remoting(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _add(machine: Machine, transport: str = "", certificate: str = "") -> None:
-    """Write a listener to the registry.
+    """Write a WinRM listener to the registry.
 
-    If the registry contains no listeners yet, write the default listeners first.
+    If the registry contains no listeners yet, also write the default listeners.
     """
     for name in dict.fromkeys([*listeners(machine), *([transport] if transport else [])]):
         machine.registry.write(f"{KEY}\\Listener\\*+{name}", {"Port": _PORTS[name], "enabled": 1})

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""bsdtar's command line."""
+"""Parsing of bsdtar's command line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONG_VALUES = ("file", "directory", "strip-components", "exclude", "include", "
 
 
 class TarUsageError(Exception):
-    """An invalid command line. The text is the message that bsdtar prints after `tar: `; empty if there is none.
+    """An invalid command line. Its text is the message that bsdtar prints after `tar: `, or an empty string.
 
     Args:
         usage: whether bsdtar also prints its usage.
@@ -35,7 +35,7 @@ class TarUsageError(Exception):
 
 @dataclass
 class TarArguments:
-    """A parsed command line: the mode, options, archive, folder and patterns.
+    """A parsed command line of bsdtar: the mode, options, archive, folder and patterns.
 
     Args:
         names: the operands in order, each with the folders of the `-C` options that precede it.
@@ -54,7 +54,7 @@ class TarArguments:
 
 
 def parse(argv: Sequence[str]) -> TarArguments:
-    """Parse the arguments.
+    """Parse the arguments of a bsdtar command line.
 
     Raises:
         TarUsageError: the command line is invalid.

@@ -25,11 +25,11 @@ _CHUNK = 1 << 20
 
 
 class Refused(Exception):
-    """An entry that cannot be extracted. bsdtar prints the text after `tar: ` and continues with the next entry."""
+    """Raised if an entry cannot be extracted. bsdtar prints its text after `tar: `, and goes on with the next entry."""
 
 
 class Extractor:
-    """The extraction of entries to a folder on the node."""
+    """Extracts the entries of an archive to a folder on the node."""
 
     def __init__(self, machine: Machine, run: Invocation, arguments: TarArguments, folder: str) -> None:
         self._machine = machine
@@ -40,7 +40,7 @@ class Extractor:
         self.printed = b""
 
     def place(self, name: str) -> str | None:
-        """Return the path of an entry below the folder, or an empty string for the folder itself.
+        """Return the path of an entry below the target folder, or an empty string for the folder itself.
 
         If --strip-components removes the whole name, return None.
 
@@ -63,11 +63,11 @@ class Extractor:
         return "\\".join(_FORBIDDEN.sub("_", part) for part in parts)
 
     def extract(self, entry: ArchiveEntry, content: IO[bytes] | None) -> None:
-        """Write one entry.
+        """Write one entry of the archive to the target folder.
 
         Raises:
-            Refused: the path is not allowed, or the item cannot be written there.
-            ProcessEndedError: the process must end.
+            Refused: the path of the entry is not allowed, or the entry cannot be written.
+            ProcessEndedError: the simulated process was stopped.
         """
         if self._run.stop.is_set():
             raise ProcessEndedError
@@ -137,7 +137,10 @@ class Extractor:
 
 
 def _stripped(name: str, elements: int) -> str | None:
-    """Return a name without its first elements (`.` counts: libarchive's tar/util.c), or None if nothing is left."""
+    """Return a path without its first elements, or None if nothing is left.
+
+    As in libarchive's tar/util.c, `.` counts as an element.
+    """
     rest = name
     for _ in range(elements):
         _, slash, rest = rest.partition("/")

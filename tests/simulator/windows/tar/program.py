@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""tar.exe: listing, extracting and creating archives."""
+"""The program tar.exe, which lists, extracts and creates archives."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LETTERS = {"folder": "d", "link": "l", "hard link": "h", "file": "-"}
 
 
 class _FatalError(Exception):
-    """An error that stops bsdtar. The text is the message that bsdtar prints after `tar: `."""
+    """Raised for an error that stops bsdtar. Its text is the message that bsdtar prints after `tar: `."""
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
@@ -138,7 +138,10 @@ def _shown(entry: ArchiveEntry, *, long: bool) -> str:
 
 
 def _create(machine: Machine, invocation: Invocation, arguments: TarArguments) -> ProgramResult:
-    """Create an archive. --format, -z, -j and -J or (with -a) the archive's name determine format and compression."""
+    """Create an archive.
+
+    The options --format, -z, -j and -J determine its format and compression. With -a, its file name determines them.
+    """
     if not arguments.names:
         raise _FatalError("no files or directories specified")
     errors: list[str] = []

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reading archives, with the same kind of entry for tar and zip."""
+"""Reading of tar and zip archives, whose entries are represented by the same class."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Kind = Literal["file", "folder", "link", "hard link"]
 
 
 class TarArchiveError(Exception):
-    """An archive that cannot be opened, or that is damaged from the current position on."""
+    """Raised if an archive cannot be opened, or if the rest of it is damaged."""
 
 
 @dataclass(frozen=True)
 class ArchiveEntry:
-    """An entry of an archive. `target` is set if it is a link, and `modified` is in seconds since 1970."""
+    """An entry of an archive. `target` is empty unless the entry is a link. `modified` is in seconds since 1970."""
 
     name: str
     kind: Kind
@@ -85,7 +85,11 @@ def selects(pattern: str, name: str, *, anchored: bool = True) -> bool:
     """Return whether a pattern selects an entry, as libarchive's archive_pathmatch does.
 
     A pattern matches a whole path or a folder above it. A leading `./` in the pattern or the name is ignored, and `*`
-    also matches `/`. An exclusion (not `anchored`) also matches if it matches the rest of the path after any folder.
+    also matches `/`.
+
+    Args:
+        anchored: whether the pattern must match from the start of the path. Patterns of --exclude may start at any
+            element of the path.
     """
     requested, shown = _plain(pattern), _plain(name)
     parts = re.split(r"(\[[^\]]+\]|\*|\?)", requested)

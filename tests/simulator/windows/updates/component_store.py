@@ -36,7 +36,7 @@ _AUTOMATIC, _DEMAND = 2, 3
 
 @dataclass
 class StoredUpdate:
-    """An update in the store: its state, its installation date, and the number of reboots that it still needs."""
+    """An update in the component store: its state, its date, and the number of reboots that it still needs."""
 
     update: Update
     state: State
@@ -47,12 +47,12 @@ class StoredUpdate:
 
 @dataclass
 class ComponentStore:
-    """The updates of one machine, by KB article.
+    """The component store of one machine, which contains its updates by KB article.
 
     Args:
-        downloaded: the articles of updates that Windows Update has downloaded.
-        working: the article of the update that TiWorker is installing; otherwise empty.
-        committing: the article of the update that a boot was completing when the power failed; otherwise empty.
+        downloaded: the KB articles of the updates that Windows Update has downloaded.
+        working: the KB article of the update that TiWorker is installing; otherwise empty.
+        committing: the KB article of the update that a boot was completing when the power failed; otherwise empty.
     """
 
     entries: dict[str, StoredUpdate] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class ComponentStore:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __deepcopy__(self, memo: dict[int, object]) -> ComponentStore:
-        """Return a copy for a machine that is deployed from this one's disk.
+        """Return a copy for a machine that is deployed from the disk of this store's machine.
 
         It has a new lock, because locks cannot be copied.
         """
@@ -72,7 +72,7 @@ class ComponentStore:
 
 
 def store_of(machine: Machine) -> ComponentStore:
-    """Return the machine's store. The first call fills it from the machine's settings."""
+    """Return the machine's component store. The first call fills it from the machine's settings."""
     store = machine.part(ComponentStore)
     with store.lock:
         if not store.filled:
@@ -121,10 +121,10 @@ def set_ubr(machine: Machine, ubr: int) -> None:
 
 
 def verdict(machine: Machine, update: Update, same_folder: tuple[str, ...] = ()) -> Verdict:
-    """Return whether an update can be installed now; if not, return the reason.
+    """Return `applicable` if an update can be installed now, or else the reason, such as `superseded`.
 
     Args:
-        same_folder: the articles of the other updates in the folder that contains the update's file.
+        same_folder: the KB articles of the other updates in the folder that contains the update's file.
     """
     store = store_of(machine)
     own = store.entries.get(update.kb)
@@ -172,7 +172,10 @@ def take_in(machine: Machine, update: Update, client: Client) -> StoredUpdate:
 
 
 def _stack_of(machine: Machine, update: Update) -> Update | None:
-    """Return the servicing stack that a cumulative update also installs without a reboot, or None if there is none."""
+    """Return the servicing stack update that a cumulative update contains, or None if there is none to install.
+
+    A servicing stack update needs no reboot.
+    """
     if update.chain != CUMULATIVE:
         return None
     stacks = [
@@ -185,7 +188,7 @@ def _stack_of(machine: Machine, update: Update) -> Update | None:
 
 
 def take_effect(machine: Machine, entry: StoredUpdate) -> None:
-    """Mark an update as installed, with all effects of the installation."""
+    """Mark an update as installed, and those that it supersedes as superseded. Set the update build revision."""
     store = store_of(machine)
     entry.state, entry.reboots_left = "Installed", 0
     retire(store, entry.update)
@@ -196,7 +199,7 @@ def take_effect(machine: Machine, entry: StoredUpdate) -> None:
 
 
 def roll_back(machine: Machine, kb: str, why: str) -> None:
-    """Remove an update that could not be completed: "Undoing changes made to your computer"."""
+    """Remove an update that could not be completed. Windows then shows "Undoing changes made to your computer"."""
     store = store_of(machine)
     with store.lock:
         store.entries.pop(kb, None)
@@ -217,7 +220,7 @@ def mark_pending(machine: Machine, client: Client) -> None:
 
 
 def configure_installer(machine: Machine, *, automatic: bool) -> None:
-    """Make TrustedInstaller start at boot while something is pending, and otherwise on demand."""
+    """Make TrustedInstaller start at boot while an update is pending, and otherwise on demand."""
     service = machine.services.get(TRUSTED_INSTALLER)
     if service is not None and service.start in (_AUTOMATIC, _DEMAND):
         machine.services.configure(TRUSTED_INSTALLER, Start=_AUTOMATIC if automatic else _DEMAND)
@@ -233,7 +236,7 @@ def note(machine: Machine, number: int, update: Update, client: Client, hresult:
 
     The event id is 43 (installation started), 19 (installed) or 20 (failed).
 
-    https://learn.microsoft.com/troubleshoot/windows-client/installing-updates-features-roles/
+    Source: https://learn.microsoft.com/troubleshoot/windows-client/installing-updates-features-roles/
     """
     if client not in ("WindowsUpdate", "WUSA"):
         return

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""dism.exe /Online: packages, features, /Cleanup-Image. Unlike wusa.exe, it works in a network logon session.
+"""The program dism.exe with /Online, for packages, features and /Cleanup-Image.
 
+Unlike wusa.exe, it works in a network logon session. Source:
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/dism-operating-system-package-servicing-command-line-options
 """
 
@@ -93,7 +94,7 @@ def _features(machine: Machine, run: Invocation, requested: list[str], names: li
 
 
 def _done(machine: Machine, run: Invocation, names: list[str], head: str, *, restart: bool) -> ProgramResult:
-    """Return DISM's final output.
+    """Return DISM's final output and exit code.
 
     If a restart is needed and /NoRestart is not given, restart the machine (with /Quiet) or ask for confirmation.
     """
@@ -131,7 +132,7 @@ def _list(machine: Machine) -> str:
 
 
 def _clean(machine: Machine) -> None:
-    """Remove superseded updates from the store."""
+    """Remove superseded updates from the component store."""
     store = store_of(machine)
     with store.lock:
         store.entries = {kb: entry for kb, entry in store.entries.items() if entry.state != "Superseded"}

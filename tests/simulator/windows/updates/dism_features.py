@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""dism.exe /Online /Enable-Feature and /Disable-Feature.
+"""The options /Enable-Feature and /Disable-Feature of dism.exe /Online.
 
-https://learn.microsoft.com/windows-hardware/manufacture/desktop/enable-or-disable-windows-features-using-dism. Unlike
-Install-WindowsFeature, DISM does not check whether the processor supports Hyper-V.
+Unlike Install-WindowsFeature, DISM does not check whether the processor supports Hyper-V. Source:
+https://learn.microsoft.com/windows-hardware/manufacture/desktop/enable-or-disable-windows-features-using-dism
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PARTS = {"microsoft-hyper-v-online": "hyper-v", "microsoft-hyper-v-offline": "h
 
 @dataclass
 class DisabledParts:
-    """The disabled parts of features, in lower case."""
+    """The lower-case names of disabled parts of features, such as `microsoft-hyper-v-online` of Hyper-V."""
 
     names: set[str] = field(default_factory=set)
 
@@ -35,7 +35,7 @@ def change(machine: Machine, name: str, *, enable: bool, parents: bool) -> tuple
     """Enable or disable a feature.
 
     Args:
-        parents: whether to also enable the features that contain this one (/All).
+        parents: whether to also enable the features that contain this one, as /All does.
 
     Returns:
         An HRESULT (0 for success), and whether a restart is needed.
@@ -67,7 +67,7 @@ def change(machine: Machine, name: str, *, enable: bool, parents: bool) -> tuple
 
 
 def _disabled_above(machine: Machine, feature: Feature) -> list[Feature]:
-    """Return the features that contain a feature, from the nearest up to the first one that is enabled."""
+    """Return the disabled features that contain a feature, starting with the nearest. An enabled one ends the list."""
     found: list[Feature] = []
     while feature.parent:
         feature = features.catalogue(machine)[feature.parent.casefold()]

@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-HotFix and Win32_QuickFixEngineering. They do not list all installed updates.
+"""The cmdlet Get-HotFix and the class Win32_QuickFixEngineering, which do not list all installed updates.
 
 An update of .NET Framework is listed under the article of the child update that it contains. Definition updates,
-superseded updates and pending updates are not listed (images of Azure/AgentBaker, vhdbuilder/release-notes/AKSWindows;
-mondoohq/mql#7501). https://learn.microsoft.com/powershell/module/microsoft.powershell.management/get-hotfix
+superseded updates and pending updates are not listed.
+
+Sources: https://learn.microsoft.com/powershell/module/microsoft.powershell.management/get-hotfix, mondoohq/mql#7501 and
+the lists in vhdbuilder/release-notes/AKSWindows of Azure/AgentBaker
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Installation of package files in the running system: DISM, wusa.exe, Get- and Add-WindowsPackage -Online.
+"""Installation of update packages from files, as DISM, wusa.exe and Add-WindowsPackage -Online install them.
 
-https://learn.microsoft.com/powershell/module/dism/add-windowspackage. DISM, unlike wusa.exe, looks for checkpoint
-updates in the folder of the package. States and release types: https://learn.microsoft.com/windows-hardware/manufacture/desktop/dism/.
+DISM, unlike wusa.exe, looks for checkpoint updates in the folder of the package.
+
+Sources: https://learn.microsoft.com/powershell/module/dism/add-windowspackage and, for states and release types,
+https://learn.microsoft.com/windows-hardware/manufacture/desktop/dism/
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ def read_package(machine: Machine, path: str) -> UpdatePackage | int:
 
 
 def signature_problem(machine: Machine, signer: UpdateSigner | None) -> int:
-    """Return OK if the component store accepts a signature; otherwise return the HRESULT of the rejection.
+    """Return 0 if the component store accepts a signature, or else the HRESULT of the rejection.
 
     A test signature is always accepted here. At the next boot, Windows decides whether to load the signed files.
     """
@@ -91,7 +93,7 @@ def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> I
     """Install the package in a file, and return the result.
 
     Raises:
-        ProcessEndedError: `stop` is set before the installation ends.
+        ProcessEndedError: the event `stop` is set before the installation ends.
     """
     found = read_package(machine, path)
     if isinstance(found, int):
@@ -113,7 +115,7 @@ def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> I
 
 
 def _articles_in_folder(machine: Machine, path: str) -> tuple[str, ...]:
-    """Return the articles of the other .msu packages in a file's folder."""
+    """Return the KB articles of the other .msu packages in the folder that contains the given package."""
     own = normalise(path)
     folder = own.rpartition("\\")[0]
     names = [entry.path for entry in machine.files.listing(folder) if entry.name.casefold().endswith(".msu")]
@@ -122,7 +124,7 @@ def _articles_in_folder(machine: Machine, path: str) -> tuple[str, ...]:
 
 
 def release_type(entry: StoredUpdate) -> str:
-    """Return the name of a stored update's release type."""
+    """Return the release type that DISM shows for an update."""
     return "SecurityUpdate" if entry.update.category == "Security Updates" else "Update"
 
 
@@ -152,7 +154,7 @@ def get_package(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def add_package(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Add-WindowsPackage -Online, for a file or all packages in a folder."""
+    """Simulate Add-WindowsPackage -Online for one file, or for all packages in a folder."""
     if "Path" in bound:
         raise NotModelled("Add-WindowsPackage for an image")
     path = bound.text("PackagePath")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Updates during a boot: pending updates are completed, interrupted updates are undone, and TiWorker works afterwards.
+"""What a boot does with updates: it completes pending ones and undoes interrupted ones. TiWorker works afterwards.
 
 This module also provides the TrustedInstaller service, the status and faults of updates, and the updates of a fresh
 machine.
@@ -31,7 +31,10 @@ _SETTLE_SECONDS = 20.0
 
 
 def on_boot(machine: Machine) -> None:
-    """Complete pending updates, undo an interrupted one, and let TrustedInstaller start at boot if it has work."""
+    """Complete pending updates, and undo an interrupted one.
+
+    If there were any, make TrustedInstaller start automatically.
+    """
     ubr = machine.registry.data(CURRENT_VERSION, "UBR", machine.windows.ubr)
     if isinstance(ubr, int) and ubr != machine.windows.ubr:
         # The disk was copied from another machine, which had different updates.
@@ -55,20 +58,20 @@ def on_boot(machine: Machine) -> None:
 def _before_shutdown(machine: Machine) -> float:
     """Return the number of simulated seconds by which "Working on updates" delays a shutdown.
 
-    TrustedInstaller requests this time before the shutdown:
-    https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_preshutdown_info
+    TrustedInstaller requests this time before the shutdown.
+    Source: https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_preshutdown_info
     """
     configured = machine.settings.option("update_shutdown_seconds", 0)
     return float(configured) if isinstance(configured, (int, float)) and component_store.pending(machine) else 0.0
 
 
 def _go_on(machine: Machine, store: ComponentStore) -> bool:
-    """Undo the interrupted update, and do the part of each pending update that belongs to this boot.
+    """Undo an interrupted update, and do those parts of the pending updates that belong to this boot.
 
-    If the machine goes down again, the other updates stay pending.
+    If the machine goes down meanwhile, the remaining updates stay pending.
 
     Returns:
-        Whether there were such updates.
+        Whether any update was interrupted or pending.
     """
     waiting, cut_off = component_store.pending(machine), store.working
     if cut_off:
@@ -113,7 +116,7 @@ def _complete(machine: Machine, store: ComponentStore, entry: StoredUpdate) -> b
 
 
 def _settle(machine: Machine, process: Process) -> None:
-    """Simulate the work of TiWorker after the boot. Only afterwards do updates report that they need another reboot."""
+    """Simulate the work of TiWorker after a boot. Updates that need another reboot report this only afterwards."""
     while machine.power.state != "on":
         process.sleep(0.02)
     configured = machine.settings.option("update_settle_seconds", _SETTLE_SECONDS)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows updates, their effects, and the updates that they supersede (sources: `data/updates.json`)."""
+"""Windows updates, their effects, and the updates that they supersede. `data/updates.json` names the sources."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Update:
     test_signed: bool = False
 
     def __post_init__(self) -> None:
-        """Set the fields that follow from the article and the UBR."""
+        """Derive fields that were not given from the KB article and the UBR."""
         build = self.builds[0] if self.builds else 0
         defaults: dict[str, object] = {}
         if self.ubr and not self.chain:
@@ -139,12 +139,12 @@ def find(kb: str, build: int | None = None) -> Update | None:
 
 
 def installed_at_first(build: int) -> list[str]:
-    """Return the articles of the updates that a machine has by default."""
+    """Return the KB articles of the updates that a fresh machine with a build of Windows has."""
     return list(_data()["installed"].get(str(build), []))
 
 
 def newest(updates: Iterable[Update]) -> list[Update]:
-    """Return the updates that are not superseded by another update in the list."""
+    """Return those of the given updates that no other given update supersedes."""
     every = list(updates)
     return [update for update in every if not any(other.replaces(update) for other in every)]
 

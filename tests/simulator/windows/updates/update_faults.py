@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults of updates: a list in the setting `update_faults` of a node, or single faults from POST /simulator/faults.
+"""Faults of updates, such as a failing installation.
+
+A test lists them in the setting `update_faults` of a node, or injects single ones with POST /simulator/faults:
 
 {"kind": "update_fails", "kb": KB | "*", "hresult": "0x800f0922", "at": "download" | "install" | "boot", "times": 1}
 {"kind": "update_slow", "kb": KB | "*", "seconds": 600}   simulated seconds, scaled by time_scale
@@ -49,14 +51,14 @@ class UpdateFault:
 
 @dataclass
 class UpdateFaults:
-    """The faults of one machine. The first access adds the faults in the machine's settings."""
+    """The update faults of one machine. The first access adds the faults in the machine's settings."""
 
     waiting: list[UpdateFault] = field(default_factory=list)
     filled: bool = False
 
 
 def faults_of(machine: Machine) -> UpdateFaults:
-    """Return the machine's faults. Raise ValueError if `update_faults` in the fleet file is invalid."""
+    """Return the machine's update faults. Raise ValueError if `update_faults` in the fleet file is invalid."""
     found = machine.part(UpdateFaults)
     if not found.filled:
         found.filled = True
@@ -68,7 +70,7 @@ def faults_of(machine: Machine) -> UpdateFaults:
 
 
 def read(document: Mapping[str, Any]) -> UpdateFault:
-    """Read a fault from JSON data.
+    """Read an update fault from JSON data.
 
     Raises:
         ValueError: the data is invalid.
@@ -122,7 +124,7 @@ def take(machine: Machine, kind: str, kb: str, at: str = "") -> UpdateFault | No
 
 
 def strike(machine: Machine, fault: UpdateFault) -> None:
-    """Cut the power or the link. The power is cut in a separate thread, so the caller does not have to wait."""
+    """Cut the machine's power or network link. A separate thread cuts the power, so the caller need not wait."""
     if fault.action == "link":
         machine.network.drop_link(fault.seconds)
         return

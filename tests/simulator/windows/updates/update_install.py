@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Installation of an update. TiWorker does the work for every caller, and continues if the caller ends.
 
-Only one installation runs at a time. The next boot undoes an installation that a power failure interrupted. HRESULTs:
-https://learn.microsoft.com/windows/win32/wua_sdk/wua-success-and-error-codes- and
-https://learn.microsoft.com/windows/deployment/update/windows-update-error-reference (CBS).
+Only one installation runs at a time. The next boot undoes an installation that a power failure interrupted. Sources of
+the HRESULTs: https://learn.microsoft.com/windows/win32/wua_sdk/wua-success-and-error-codes- and (for those of CBS)
+https://learn.microsoft.com/windows/deployment/update/windows-update-error-reference
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _RUNNING = 1056
 
 @dataclass
 class Job:
-    """An installation in progress: its progress (0 to 100), and its result."""
+    """An update installation in progress: its percentage, and its result."""
 
     percent: int = 0
     hresult: int = OK
@@ -61,7 +61,7 @@ class Job:
 
 @dataclass(frozen=True)
 class InstallationResult:
-    """The result of an installation: an HRESULT (unsigned), and whether it needs a reboot."""
+    """The result of an update installation: an unsigned HRESULT, and whether a reboot is needed."""
 
     hresult: int = OK
     reboot: bool = False
@@ -120,7 +120,7 @@ def install(
 
 
 def start_service(machine: Machine, name: str) -> int:
-    """Start a service. Return OK, or an HRESULT if the service cannot run."""
+    """Start a service. Return 0, or an HRESULT if the service cannot run."""
     try:
         machine.services.start(name)
     except ServiceError as error:
@@ -129,7 +129,7 @@ def start_service(machine: Machine, name: str) -> int:
 
 
 def _work(machine: Machine, update: Update, client: Client, process: Process, job: Job) -> None:
-    """Do the work of TiWorker."""
+    """Install an update in the process TiWorker, and store the result in `job`."""
     store, boots = component_store.store_of(machine), machine.power.boots
     try:
         job.hresult = _stage(machine, update, process, job)
@@ -153,7 +153,7 @@ def _work(machine: Machine, update: Update, client: Client, process: Process, jo
 
 
 def _stage(machine: Machine, update: Update, process: Process, job: Job) -> int:
-    """Wait for the duration of the installation, and return OK or an error."""
+    """Wait for the duration of the installation. Return 0, or the HRESULT of an error."""
     try:
         machine.files.check_space(update.disk_mb * _MEGABYTE)
     except DiskFullError:
@@ -182,7 +182,7 @@ def _seconds(machine: Machine, update: Update) -> float:
 
 
 def rest(machine: Machine) -> None:
-    """Stop TrustedInstaller, because no work is left."""
+    """Stop TrustedInstaller, because no update is being installed any more."""
     try:
         machine.services.stop(TRUSTED_INSTALLER)
     except ServiceError:

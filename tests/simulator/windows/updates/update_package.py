@@ -27,11 +27,11 @@ _FIRST_WITH_IMAGES = 26100
 
 
 class NotAPackageError(ValueError):
-    """A file that is not an update package (ERROR_INVALID_DATA)."""
+    """Raised if a file is not an update package. Windows reports this as ERROR_INVALID_DATA."""
 
 
 class CorruptPackageError(ValueError):
-    """An update package whose contents do not match its signature."""
+    """Raised if the contents of an update package do not match its signature."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def parse(data: bytes) -> UpdatePackage:
 
 
 def describe(document: Mapping[str, Any]) -> UpdatePackage:
-    """Return the package for the description in a file."""
+    """Return the update package that the JSON data in an update file describes."""
     signer = document["signer"]
     return UpdatePackage(read(document["update"]), document["container"], UpdateSigner(**signer) if signer else None)
 

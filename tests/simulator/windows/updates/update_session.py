@@ -5,8 +5,8 @@
 It searches for, downloads and installs updates, and reports its progress through a named pipe. A scheduled task starts
 the process, so the process outlives the shell of the module, but not a reboot.
 
-Its messages have the form of win_updates.ps1 (ansible.windows 3): lines {task, result}. The last one is `exit`, which
-is repeated until the session is cancelled.
+Its messages are those of win_updates.ps1 in ansible.windows 3: mappings with the keys `task` and `result`. The task of
+the last message is `exit`. This message is repeated until the session is cancelled.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _CATEGORIES = {
 
 @dataclass(frozen=True)
 class UpdateRequest:
-    """The request of the module."""
+    """The options that the module win_updates passes to an update session."""
 
     state: str = "installed"
     accept: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class UpdateRequest:
 
 
 class Pipe:
-    """The lines that a session has written but the module has not read yet."""
+    """The messages that an update session has written but the module win_updates has not read yet."""
 
     def __init__(self) -> None:
         self._lines: deque[dict[str, Any]] = deque()
@@ -66,13 +66,13 @@ class Pipe:
         self.cancelled = threading.Event()
 
     def write(self, task: str, result: Mapping[str, Any]) -> None:
-        """Write a line."""
+        """Write a message."""
         with self._changed:
             self._lines.append({"task": task, "result": dict(result)})
             self._changed.notify_all()
 
     def read(self, timeout: float) -> dict[str, Any] | None:
-        """Return the next line, or None if the time limit is reached. The line `exit` stays in the pipe."""
+        """Return the next message, or None if the time limit is reached. The message `exit` stays in the pipe."""
         with self._changed:
             if not self._changed.wait_for(lambda: bool(self._lines), timeout):
                 return None
@@ -81,7 +81,7 @@ class Pipe:
 
 @dataclass
 class UpdateSession:
-    """A session: its pipe, and the process that writes to it."""
+    """An update session: its pipe, and the process that writes to it."""
 
     pipe: Pipe
     process: Process
@@ -89,17 +89,17 @@ class UpdateSession:
 
 @dataclass
 class UpdateSessions:
-    """The sessions of a machine, by the names of their pipes."""
+    """The update sessions of a machine, by the names of their pipes."""
 
     by_pipe: dict[str, UpdateSession] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, object]) -> UpdateSessions:
-        """Return an empty collection, because a machine that is deployed from this one's disk has no sessions."""
+        """Return an empty collection, because a machine that is deployed from a copied disk has no sessions."""
         return UpdateSessions()
 
 
 def start(machine: Machine, name: str, user: str, request: UpdateRequest) -> UpdateSession:
-    """Start a session in a separate process."""
+    """Start an update session in a separate process."""
     pipe = Pipe()
 
     def work(process: Process) -> None:
@@ -114,13 +114,13 @@ def start(machine: Machine, name: str, user: str, request: UpdateRequest) -> Upd
 
 
 def find(machine: Machine, name: str) -> UpdateSession | None:
-    """Return a session by the name of its pipe, or None if there is none or its process has ended."""
+    """Return the update session with a pipe name, or None if there is none or its process has ended."""
     session = machine.part(UpdateSessions).by_pipe.get(name)
     return session if session is not None and session.process.alive else None
 
 
 def reasons(request: UpdateRequest, update: Update) -> list[str]:
-    """Return the reasons why an update is filtered out.
+    """Return the reasons why the options of a session filter out an update.
 
     Raises:
         re.error: a pattern is invalid.
@@ -140,7 +140,7 @@ def reasons(request: UpdateRequest, update: Update) -> list[str]:
 
 @dataclass
 class Work:
-    """The steps of a session. `outcome` is the content of the session's last line."""
+    """The steps of an update session. `outcome` is the content of its last message."""
 
     machine: Machine
     process: Process
@@ -149,7 +149,7 @@ class Work:
     outcome: dict[str, Any] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Run all steps, and write the result."""
+        """Run all steps of the session, and write the result to its pipe."""
         self.pipe.write("started", {})
         self.outcome = {
             "changed": False,
@@ -264,7 +264,7 @@ class Work:
         self.outcome["reboot_required"] = windows_update.reboot_required(self.machine)
 
     def _progress(self, task: str, update: Update, index: int, count: int, percent: int) -> None:
-        """Write the progress of a download or an installation, with the properties of the agent's progress objects."""
+        """Write the progress of a download or installation as the Windows Update agent's progress objects show it."""
         progress: dict[str, object] = {
             "CurrentUpdateId": update.id,
             "CurrentUpdateIndex": index,
@@ -285,7 +285,7 @@ class Work:
 
 
 class _FailedError(Exception):
-    """An error that ends the session. Its text is the reason."""
+    """Raised to end an update session with an error. Its text is the reason."""
 
 
 def _result(update: Update, hresult: int) -> dict[str, Any]:

@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The Windows Update agent: the updates that it offers, the source of the updates, and the agent's errors.
 
-Settings of a node: `windows_update` (`false` if Microsoft is not reachable, or `{until: 2024-12-31, offers: [KB…]}`)
-and `wsus` (`{url: http://wsus:8530, approved: [KB…]}`). Policies:
-https://learn.microsoft.com/windows/deployment/update/waas-wu-settings; HRESULTs:
-https://learn.microsoft.com/windows/win32/wua_sdk/wua-success-and-error-codes- and …/wua-networkerror-codes.
+The setting `windows_update` of a node is `false` if Microsoft is not reachable, or a mapping such as
+`{until: 2024-12-31, offers: [KB…]}`. The setting `wsus` is a mapping such as
+`{url: http://wsus:8530, approved: [KB…]}`.
+
+Sources: https://learn.microsoft.com/windows/deployment/update/waas-wu-settings for policies, and for HRESULTs
+https://learn.microsoft.com/windows/win32/wua_sdk/wua-success-and-error-codes- and
+https://learn.microsoft.com/windows/win32/wua_sdk/wua-networkerror-codes
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ NAME_NOT_RESOLVED = 0x8024402C  # WU_E_PT_WINHTTP_NAME_NOT_RESOLVED
 
 
 class AgentError(Exception):
-    """An exception of the agent's COM interface, with an HRESULT (unsigned)."""
+    """An exception of the Windows Update agent's COM interface, with an unsigned HRESULT."""
 
     def __init__(self, hresult: int) -> None:
         super().__init__(f"Exception from HRESULT: 0x{hresult:08X}")
@@ -53,7 +56,7 @@ def check_settings(machine: Machine) -> None:
             if isinstance(entry, Mapping):
                 update_catalogue.read(entry)
     if not isinstance(option("updates", []), list):
-        raise ValueError(f"expected a list of articles for the node setting updates, got {option('updates')!r}")
+        raise ValueError(f"expected a list of KB articles for the node setting updates, got {option('updates')!r}")
 
 
 def reboot_required(machine: Machine) -> bool:
@@ -62,7 +65,7 @@ def reboot_required(machine: Machine) -> bool:
 
 
 def search(machine: Machine, selection: Selection = "default") -> list[Update]:
-    """Return the updates that are offered, not installed and not superseded.
+    """Search for updates. Return those that are offered, not installed and not superseded.
 
     Raises:
         AgentError: the search fails.
@@ -75,7 +78,7 @@ def search(machine: Machine, selection: Selection = "default") -> list[Update]:
 
 
 def _start(machine: Machine) -> None:
-    """Start the agent's service, which every user of the agent may do. Raise AgentError if it does not start."""
+    """Start the service wuauserv on behalf of any user. Raise AgentError if it does not start."""
     problem = start_service(machine, "wuauserv")
     if problem:
         raise AgentError(problem)
@@ -120,7 +123,7 @@ def _from_microsoft(machine: Machine) -> list[Update]:
 
 
 def _named(machine: Machine, entries: Iterable[object]) -> list[Update]:
-    """Return the updates that a list of articles or definitions in the fleet file describes.
+    """Return the updates in a list from the fleet file, which contains KB articles or definitions of updates.
 
     Articles that are not in the catalogue are left out.
     """
@@ -137,6 +140,9 @@ def _named(machine: Machine, entries: Iterable[object]) -> list[Update]:
 
 
 def _is_applicable(machine: Machine, update: Update) -> bool:
-    """Return whether an update is applicable. Windows Update also installs the checkpoint updates that it requires."""
+    """Return whether an update is applicable.
+
+    Checkpoint updates that it requires may be missing, because Windows Update also installs them.
+    """
     checkpoints = tuple(kb for kb, _ in update.checkpoints)
     return component_store.verdict(machine, update, checkpoints) == "applicable"

@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""wusa.exe, and update installers that are .exe files.
+"""The program wusa.exe, and update installers that are .exe files.
 
-https://support.microsoft.com/help/934307 (wusa's arguments). wusa.exe does not work in a network logon session: "WUSA
-returns 0x5 ERROR_ACCESS_DENIED when deploying .msu files through WinRM and Windows Remote Shell" (Microsoft's sus
-team, quoted in jberezanski/ChocolateyPackages#69). It needs the service wuauserv (if the service is disabled, the exit
-code is 1058).
+wusa.exe does not work in a network logon session. Microsoft says: "WUSA returns 0x5 ERROR_ACCESS_DENIED when deploying
+.msu files through WinRM and Windows Remote Shell" (quoted in jberezanski/ChocolateyPackages#69). It needs the service
+wuauserv. If this service is disabled, the exit code is 1058.
+
+Source of the arguments: https://support.microsoft.com/help/934307
 """
 
 from __future__ import annotations
@@ -25,20 +26,26 @@ _NOT_INSTALLED = 0x00240007  # WU_S_ALREADY_UNINSTALLED
 
 
 def exit_code(hresult: int) -> int:
-    """Return wusa.exe's exit code: the Win32 code in an HRESULT, or the signed HRESULT."""
+    """Return the exit code of wusa.exe for an HRESULT: the Win32 code in it, or else the HRESULT as a signed number."""
     if hresult >> 16 == 0x8007:
         return hresult & 0xFFFF
     return hresult - (1 << 32) if hresult & 0x80000000 else hresult
 
 
 def is_network_logon(run: Invocation) -> bool:
-    """Return whether a program runs in a WinRM network logon session, and not as SYSTEM, in a task or with become."""
+    """Return whether a program runs in a network logon session, as WinRM creates it.
+
+    Programs that run as SYSTEM, in a scheduled task or with become do not.
+    """
     short = run.user.rsplit("\\", 1)[-1].casefold()
     return short not in ("system", "localsystem") and run.logon != "batch"
 
 
 def wusa(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate wusa.exe FILE /quiet /norestart, and /uninstall /kb:NUMBER for an update that is not installed."""
+    """Simulate wusa.exe FILE /quiet /norestart.
+
+    /uninstall /kb:NUMBER is modelled only for updates that are not installed.
+    """
     words = [word.casefold() for word in run.argv]
     options = {word.partition(":")[0]: word.partition(":")[2] for word in words if word.startswith("/")}
     files = [word for word in run.argv if not word.startswith("/")]
@@ -75,7 +82,7 @@ def _end(machine: Machine, options: Collection[str], *, reboot: bool) -> Program
 
 
 def _wait_for_a_user(run: Invocation) -> ProgramResult:
-    """Wait for the end of the process, as when a window waits for a user, and then raise ProcessEndedError."""
+    """Wait like a window that no user closes, until the process is stopped. Then raise ProcessEndedError."""
     run.stop.wait()
     raise ProcessEndedError
 

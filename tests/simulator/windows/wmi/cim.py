@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-, Set-, New- and Remove-CimInstance, Invoke-CimMethod.
+"""The cmdlets Get-, Set-, New- and Remove-CimInstance, and Invoke-CimMethod.
 
-https://learn.microsoft.com/powershell/module/cimcmdlets/; error codes:
+Sources: https://learn.microsoft.com/powershell/module/cimcmdlets/ and, for the error codes,
 https://learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants
 """
 
@@ -204,9 +204,9 @@ def _result(code: int, **more: object) -> PSObject:
 
 
 def _service(machine: Machine, name: str, method: str) -> int:
-    """Start or stop a service, and return the method's return value.
+    """Start or stop a service, and return the return value of StartService or StopService.
 
-    https://learn.microsoft.com/windows/win32/cimwin32prov/startservice-method-in-class-win32-service
+    Source: https://learn.microsoft.com/windows/win32/cimwin32prov/startservice-method-in-class-win32-service
     """
     codes = {1056: 10, 1058: 14, 1062: 5, 1051: 3, 1068: 15, 1075: 16, 1053: 7, 2: 9}
     try:

@@ -195,7 +195,10 @@ def _network(machine: Machine) -> list[PSObject]:
 
 
 def _profiles(machine: Machine) -> list[PSObject]:
-    """Return the users' profiles: https://learn.microsoft.com/previous-versions/windows/desktop/userprofileprov"""
+    """Return the instances of Win32_UserProfile.
+
+    Source: https://learn.microsoft.com/previous-versions/windows/desktop/userprofileprov
+    """
     found = []
     for folder in machine.files.listing(r"C:\Users"):
         if folder.name.casefold() in ("public", "default"):
@@ -214,6 +217,7 @@ def _profiles(machine: Machine) -> list[PSObject]:
 def _device_guard(machine: Machine) -> list[PSObject]:
     """Return the code integrity policies (0 off, 1 audit, 2 enforced) in root/Microsoft/Windows/DeviceGuard.
 
+    Source:
     https://learn.microsoft.com/windows/security/hardware-security/enable-virtualization-based-protection-of-code-integrity
     """
     enforced = machine.settings.option("user_mode_code_integrity", 0)

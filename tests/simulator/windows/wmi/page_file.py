@@ -4,7 +4,7 @@ r"""Page files, as configured in the registry: `PagingFiles` in Session Manager\
 
 With `?:\pagefile.sys`, Windows manages the page files of all drives. With `C:\pagefile.sys 0 0`, it manages the size of
 one page file. `C:\pagefile.sys 1024 2048` has a minimum and a maximum size (in MB). Changes take effect at the next
-boot. https://learn.microsoft.com/windows/win32/cimwin32prov/win32-pagefilesetting
+boot. Source: https://learn.microsoft.com/windows/win32/cimwin32prov/win32-pagefilesetting
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def configure(machine: Machine, files: list[PageFile]) -> None:
 
 
 def make_automatic(machine: Machine, automatic: bool) -> None:
-    """Enable or disable automatic management. When it is disabled, the page files in use become the configured ones."""
+    """Enable or disable automatic management of page files. Disabling it configures the page files that are in use."""
     if automatic:
         machine.registry.set(KEY, "PagingFiles", [_AUTOMATIC], "MultiString")
     elif is_automatic(machine):
@@ -76,5 +76,5 @@ def make_automatic(machine: Machine, automatic: bool) -> None:
 
 
 def on_boot(machine: Machine) -> None:
-    """Activate the configured page files."""
+    """Activate the configured page files at boot."""
     machine.part(InUse).files = [PageFile("C:\\pagefile.sys")] if is_automatic(machine) else configured(machine)

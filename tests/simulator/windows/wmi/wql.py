@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The subset of WQL that roles use: `SELECT … FROM class WHERE name = 'value' AND …`.
+"""The subset of WQL that the collection's roles use: `SELECT … FROM class WHERE name = 'value' AND …`.
 
-https://learn.microsoft.com/windows/win32/wmisdk/wql-sql-for-wmi
+Source: https://learn.microsoft.com/windows/win32/wmisdk/wql-sql-for-wmi
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _SELECT = re.compile(
 
 
 class WqlError(ValueError):
-    """An invalid query (0x80041017)."""
+    """Raised for an invalid WQL query. The error code in Windows is 0x80041017."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """One comparison."""
+    """One comparison in a WQL condition."""
 
     name: str
     operator: str
@@ -37,7 +37,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Query:
-    """A query: the class, the requested properties (empty or `*` for all properties), and the condition."""
+    """A WQL query: the class, the requested properties (empty or `*` for all properties), and the condition."""
 
     class_name: str
     names: tuple[str, ...]
@@ -45,7 +45,7 @@ class Query:
 
 
 def parse(text: str) -> Query:
-    """Parse a query.
+    """Parse a WQL query.
 
     Raises:
         WqlError: the query is invalid or not modelled.
@@ -58,7 +58,7 @@ def parse(text: str) -> Query:
 
 
 def parse_condition(text: str) -> list[list[Term]]:
-    """Parse a condition: alternatives (OR), each of which is a list of terms that must all be true (AND).
+    """Parse a WQL condition: alternatives (OR), each of which is a list of terms that must all be true (AND).
 
     Raises:
         WqlError: the condition is invalid or not modelled.
@@ -79,7 +79,7 @@ def parse_condition(text: str) -> list[list[Term]]:
 
 
 def holds(condition: list[list[Term]], item: PSObject) -> bool:
-    """Return whether an object matches a condition. An empty condition matches all objects."""
+    """Return whether an object matches a WQL condition. An empty condition matches all objects."""
     return not condition or any(all(_compare(term, item.get(term.name)) for term in terms) for terms in condition)
 
 
