@@ -126,7 +126,7 @@ def mirror_path(url: str) -> str:
 
 
 def bare(url: str) -> str:
-    """Return a URL without user, query and fragment, for messages and the index."""
+    """Return a URL without its credentials, query and fragment, for use in messages and in the index."""
     head = re.split(r"[?#]", url, maxsplit=1)[0]
     scheme, separator, rest = head.rpartition("://")
     authority, slash, path = rest.partition("/")

@@ -273,10 +273,10 @@ class Generalization:
         )
 
     def _follow(self, batch: Sealing, calls: tuple[Call, ...]) -> None:
-        """Wait until the machine reports that it is sealed, and let the batch continue.
+        """Wait until the machine reports that it is sealed, and let `batch` continue.
 
         Raises:
-            NodeError: the batch failed or is not finished in time, or the machine could no longer be queried.
+            NodeError: the batch failed or did not finish in time, or the machine could no longer be queried.
         """
         node, step = self._node, "read the state of the image"
         end = time.monotonic() + 2 * batch.timeout

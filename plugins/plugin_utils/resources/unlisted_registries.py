@@ -46,7 +46,7 @@ class UnlistedRegistries(Resource):
 
     @property
     def folder(self) -> str:
-        """The folder without a trailing backslash."""
+        """The path in `name`, without a trailing backslash."""
         return self.name.rstrip("\\/")
 
     def observe(self) -> tuple[Call, ...]:

@@ -304,7 +304,7 @@ class IdleService:
 
 @dataclass(frozen=True)
 class IdleServiceProgram:
-    """A service without any behavior that the simulator models."""
+    """A service that only starts and stops, because the simulator models no other behavior of it."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
         """Start the process."""

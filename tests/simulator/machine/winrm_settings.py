@@ -57,7 +57,7 @@ def certificate_of(machine: Machine) -> str:
 
 
 def wire_settings(machine: Machine) -> WinrmSettings:
-    """Return the settings that the transport needs. HTTPS requires that the machine has the listener's certificate."""
+    """Return the settings that the transport needs. Without the listener's certificate, HTTPS is left out."""
     transports = set(listeners(machine))
     if not certificate_store.contains(machine, "My", certificate_of(machine)):
         transports.discard("HTTPS")

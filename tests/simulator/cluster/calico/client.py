@@ -130,7 +130,7 @@ class AdminClient:
         return self.call("PATCH", path, patch, "application/merge-patch+json")
 
     def apply(self, document: Mapping[str, Any]) -> None:
-        """Create or replace an object; retry for a while, since its resource type may just have been defined."""
+        """Create or replace an object. Retry for a while, because the API may not serve a new resource type at once."""
         collection = path_of(document)
         one = f"{collection}/{document['metadata']['name']}"
         for attempt in range(_ATTEMPTS):

@@ -79,7 +79,7 @@ class CriRuntime(ABC):
     @property
     @abstractmethod
     def settings(self) -> RuntimeSettings:
-        """The settings that CRI clients see."""
+        """The runtime's settings, as `crictl info` prints them."""
 
     def problem(self) -> str:
         """Return the reason for RuntimeReady=false, or an empty string if the runtime is ready."""
