@@ -61,7 +61,7 @@ def granted(descriptor: SecurityDescriptor, token: Token, enabled: Iterable[str]
 def _of_owner(descriptor: SecurityDescriptor, token: Token) -> int:
     """Return the rights that a token has because it belongs to the owner of the object.
 
-    The owner has these rights even if no entry of the access list grants them, unless there is an entry for OWNER RIGHTS.
+    The owner has them even if no entry of the access list grants them, unless there is an entry for OWNER RIGHTS.
     """
     if descriptor.owner is None or sid(descriptor.owner) not in token.sids:
         return 0
