@@ -72,7 +72,7 @@ class CloudbaseService:
         return gzip.decompress(data) if data and data[:2] == b"\x1f\x8b" else data
 
     def get_instance_data(self) -> dict[str, Any]:
-        """Return the variables of templates (metadata/services/base.py)."""
+        """Return the variables for templates in user data. Source: metadata/services/base.py"""
         identity, host = self.get_instance_id(), self.get_host_name()
         common = {"instance-id": identity, "instance_id": identity, "local-hostname": host, "local_hostname": host}
         keys = self.get_public_keys()
@@ -105,7 +105,7 @@ class _ConfigDrive(CloudbaseService):
 
 
 class NoCloudDrive(_ConfigDrive):
-    """NoCloud's format on a config drive (NoCloudConfigDriveService)."""
+    """The metadata service NoCloudConfigDriveService, which reads a config drive in the format of NoCloud."""
 
     name, label, first = "NoCloudConfigDriveService", "cidata", "meta-data"
 
@@ -131,7 +131,7 @@ class NoCloudDrive(_ConfigDrive):
 
 
 class OpenStackDrive(_ConfigDrive):
-    """OpenStack's format on a config drive (ConfigDriveService)."""
+    """The metadata service ConfigDriveService, which reads a config drive in the format of OpenStack."""
 
     name, label, first = "ConfigDriveService", "config-2", "openstack/latest/meta_data.json"
 
