@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A pytest fixture that starts simulated servers: `pytest_plugins = ["simulator.pytest_fleet"]`."""
+"""A pytest fixture that starts simulated servers. Enable it with `pytest_plugins = ["simulator.pytest_fleet"]`."""
 
 from __future__ import annotations
 

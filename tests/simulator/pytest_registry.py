@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pytest fixtures for container registries: `pytest_plugins = ["simulator.pytest_registry"]`."""
+"""A pytest fixture for a container registry. Enable it with `pytest_plugins = ["simulator.pytest_registry"]`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from simulator.kubernetes_node.registry.real import RealRegistry, unavailable
 
 @pytest.fixture(scope="session")
 def real_registry() -> Iterator[RealRegistry]:
-    """Yield a real registry, which is empty until a test calls `fill`. Without a registry program, skip the test."""
+    """Yield a real container registry, which is empty until a test calls `fill`.
+
+    If no registry program is installed, skip the test.
+    """
     if reason := unavailable():
         pytest.skip(reason)
     with RealRegistry() as found:

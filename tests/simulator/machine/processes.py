@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Processes. Programs, services and remote commands run in processes, and stop when their process ends."""
+"""The processes of a machine. Programs, services and remote commands run in a process, and stop when it ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simulator.machine.windows_paths import normalise
 
 
 class StopSignal(threading.Event):
-    """An event that is also set when its parent is set, so that a process ends together with its starter."""
+    """An event that is also set when its parent is set, so that a process ends with the process that started it."""
 
     def __init__(self, parent: threading.Event) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class StopSignal(threading.Event):
         return super().is_set() or self._parent.is_set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the signal or its parent is set, or a timeout ends the wait. Return whether one of them is set."""
+        """Wait until the signal or its parent is set, at most `timeout` seconds. Return whether one of them is set."""
         end = None if timeout is None else time.monotonic() + timeout
         while not self.is_set():
             left = 0.05 if end is None else min(0.05, end - time.monotonic())
@@ -44,7 +44,7 @@ class StopSignal(threading.Event):
 
 @dataclass
 class Process:
-    """A process on the machine. `stop` is set when the process is killed or the machine goes down."""
+    """A process on the machine. The event `stop` is set when the process is killed or the machine goes down."""
 
     id: int
     name: str
@@ -127,7 +127,7 @@ class Processes:
         return process
 
     def get(self, process_id: int) -> Process | None:
-        """Return a process, or None if it is not running."""
+        """Return the process with the given ID, or None if it is not running."""
         with self._lock:
             process = self._running.get(process_id)
         return process if process and process.alive else None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Finding and running programs: a name leads to a file, the file to its identity, and the identity to a handler."""
+"""Find and run programs: find the file for a name, identify the program in this file, and call its Python model."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 ACCESS_DENIED = 5
 SYSTEM = "NT AUTHORITY\\SYSTEM"
 BATCH_FILE = "batch file"
-"""The identity of a .cmd or .bat file, which CreateProcess runs with cmd.exe."""
+"""The value of `FoundProgram.identity` for a .cmd or .bat file, which CreateProcess runs with cmd.exe."""
 BATCH_ENDINGS = (".cmd", ".bat")
 
 
 class ProgramNotFoundError(Exception):
-    """A program that does not exist (Win32 error 2)."""
+    """Raised if a program does not exist (Win32 error 2)."""
 
 
 class NotExecutableError(Exception):
-    """A file that Windows or the simulator cannot run as a program (Win32 error 193)."""
+    """Raised if Windows or the simulator cannot run a file as a program (Win32 error 193)."""
 
 
 class ProgramTimeoutError(Exception):
-    """A program that was killed at its time limit. `result` is what the program returned when it was killed."""
+    """Raised if a program was killed at its time limit. `result` is what the program returned when it was killed."""
 
     def __init__(self, result: ProgramResult) -> None:
         super().__init__("timeout")
@@ -59,7 +59,7 @@ class FoundProgram:
 
 @contextmanager
 def _time_limit(seconds: float | None, signal: StopSignal) -> Iterator[threading.Event]:
-    """Stop a program after a number of seconds. The yielded event is set if the time limit stopped the program."""
+    """Stop a program after a number of seconds. Yield an event that is set if the time limit stopped the program."""
     late = threading.Event()
 
     def kill() -> None:
@@ -148,10 +148,10 @@ class MachinePrograms:
             arguments: a list, or the part of a command line after the program.
             environment: the complete environment; by default, the environment of the machine.
             stop: the `stop` event of the caller's process. Setting it ends the program.
-            stdin: the standard input, or the console input of a client, which only programs that read it consume.
-            user: the account that runs the program. By default, the program runs as SYSTEM with the caller's token.
+            stdin: the standard input, or the console. Only programs that read from the console consume its input.
+            user: the account that runs the program. By default, this is SYSTEM, with the access token of the caller.
             timeout: the number of seconds after which the program is killed.
-            logon: `batch` for a logon on the machine itself; empty for a logon over WinRM.
+            logon: `batch` for a scheduled task or become, or an empty string for a logon over WinRM.
             emit: a function that receives output while the program runs.
 
         Raises:
@@ -206,7 +206,7 @@ class MachinePrograms:
         return result
 
     def resolve_service(self, service: str, line: str) -> Resolved:
-        """Return the program that a service's command line starts."""
+        """Return the program that a service's command line starts, or the Win32 error that prevents the start."""
         files = self._machine.files
         program, rest = command_line.program_and_rest(line, files.is_file)
         argv = [program, *command_line.split(rest)]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The real folder that contains the files of a drive: case-insensitive names, links, sizes."""
+"""Access the real folder that contains the files of a simulated drive: case-insensitive names, links, sizes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from pathlib import Path
 
 
 def below(folder: Path, names: Sequence[str]) -> Path:
-    """Return the path below a folder, ignoring the names' case. Names of missing items keep the given case."""
+    """Return the path of the item with the given names below a folder, ignoring case.
+
+    Names of missing items keep the given case.
+    """
     exact = folder.joinpath(*names)
     if not names or exact.exists():
         return exact
@@ -24,7 +27,10 @@ def below(folder: Path, names: Sequence[str]) -> Path:
 
 
 def link_target(root: Path, place: Path) -> Path | None:
-    """Return the path below the root after following all links, or None if there are no links or one points outside."""
+    """Follow all links in a path, and return the path of the target relative to the root.
+
+    Return None if the path contains no links, or if the target is outside the root.
+    """
     at = root
     for part in place.relative_to(root).parts:
         at = at / part

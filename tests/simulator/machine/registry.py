@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The registry: keys, typed values, case-insensitive names, volatile keys."""
+"""The Windows registry of a simulated machine: keys, typed values, case-insensitive names, volatile keys."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROOTS = {
 
 
 class RegistryDeniedError(PermissionError):
-    """ERROR_ACCESS_DENIED. `path` is the key that the caller is not allowed to write."""
+    """Raised if the caller is not allowed to write the key `path` (ERROR_ACCESS_DENIED)."""
 
     def __init__(self, path: str) -> None:
         super().__init__(13, "Requested registry access is not allowed.")
@@ -41,7 +41,10 @@ class RegistryDeniedError(PermissionError):
 
 @dataclass(frozen=True)
 class Value:
-    """A registry value. `data` is str, list of str (MultiString), int (DWord, QWord) or bytes; `kind` is in KINDS."""
+    """A registry value. `data` is str, list of str (MultiString), int (DWord, QWord) or bytes.
+
+    `kind` is one of KINDS.
+    """
 
     data: object
     kind: str = "String"
@@ -56,7 +59,9 @@ class _Key:
 
 
 def split(path: str) -> list[str]:
-    r"""Split a registry path into a short root such as `HKLM` and the keys below it. Any name of a root is accepted.
+    r"""Split a registry path into the short name of its root, such as `HKLM`, and the names of the keys below the root.
+
+    In `path`, the root may have its short or its long name.
 
     Raises:
         KeyError: the root does not exist.
@@ -109,8 +114,7 @@ class Registry:
     def is_right_below_a_hive(self, path: str) -> bool:
         """Return whether creating a key would create a direct child of HKEY_LOCAL_MACHINE or HKEY_USERS.
 
-        Windows does not allow this:
-
+        Windows does not allow such a key. Source:
         https://learn.microsoft.com/windows/win32/api/winreg/nf-winreg-regcreatekeyexw
         """
         names = split(path)
@@ -208,7 +212,7 @@ class Registry:
 
         Only Windows itself may write a key that `protect` covers.
 
-        https://learn.microsoft.com/windows/win32/sysinfo/registry-key-security-and-access-rights
+        Source: https://learn.microsoft.com/windows/win32/sysinfo/registry-key-security-and-access-rights
         """
         token = self._acting.token if self._acting else None
         folded = [name.casefold() for name in names]
@@ -224,7 +228,7 @@ class Registry:
             return dict(key.values.values()) if key else {}
 
     def subkeys(self, path: str) -> list[str]:
-        """Return the names of a key's subkeys, sorted by upper-case name as in a hive. A missing key has no subkeys."""
+        """Return the names of a key's subkeys, sorted regardless of case. A missing key has no subkeys."""
         with self._lock:
             key = self._find(path)
             return sorted((below.name for below in key.subkeys.values()), key=str.upper) if key else []

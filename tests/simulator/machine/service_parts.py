@@ -58,7 +58,7 @@ class Resolved:
 
 @dataclass
 class ServiceRuntime:
-    """The state of a service in the service control manager since the last boot."""
+    """The state of a service that the service control manager keeps until the next boot."""
 
     state: State = "Stopped"
     running: RunningService | None = None
@@ -70,6 +70,6 @@ class ServiceRuntime:
 
 @dataclass
 class HungServices:
-    """The lower-case names of services that a fault keeps from starting."""
+    """The lower-case names of the services that a simulated fault keeps from starting."""
 
     names: set[str] = field(default_factory=set)

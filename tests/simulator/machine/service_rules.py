@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The service control manager's checks of a service's configuration.
+"""Check the configuration of a service as the service control manager does.
 
 https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew lists the errors. The page also states
 that only drivers may use the start types boot and system.
@@ -38,11 +38,11 @@ BUILT_IN = frozenset(
 
 
 def check(machine: Machine, name: str, entries: Mapping[str, object]) -> None:
-    """Check a configuration before it is written.
+    """Check a service's configuration before it is written to the registry.
 
     Args:
         name: the name of the service.
-        entries: the registry values to write; None removes a value.
+        entries: the registry values to write. None stands for a value to remove.
 
     Raises:
         ServiceError: Windows rejects the configuration.

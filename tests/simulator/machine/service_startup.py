@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The services that the service control manager starts by itself at boot, and their order.
+"""Determine which services the service control manager starts at boot, and in which order.
 
 Only two things define the order: load ordering groups and dependencies
 (https://learn.microsoft.com/windows/win32/services/automatically-starting-services). In all other respects, services
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 GROUP_ORDER = r"HKLM:\SYSTEM\CurrentControlSet\Control\ServiceGroupOrder"
 DELAY_SECONDS = 120.0
-"""The delay of about two minutes for delayed auto-start services: [MS-SCMR] 2.2.33, SERVICE_DELAYED_AUTO_START_INFO."""
+"""The delay of delayed auto-start services. Source: [MS-SCMR] 2.2.33, SERVICE_DELAYED_AUTO_START_INFO."""
 _AUTOMATIC = 2
 
 
@@ -65,13 +65,13 @@ def automatic(machine: Machine, first: Sequence[str] = ()) -> tuple[list[str], l
 def start_later(
     names: Sequence[str], start: Callable[[str], object], halted: threading.Event, time_scale: float
 ) -> None:
-    """Wait in a thread for the delay, then start the delayed services one by one until the machine goes down.
+    """In a new thread, wait DELAY_SECONDS, then start the delayed services one by one until the machine goes down.
 
     Args:
-        names: the services.
+        names: the names of the delayed services.
         start: a function that starts a service.
         halted: an event that is set when the machine goes down.
-        time_scale: the number of real seconds per second of Windows' delay.
+        time_scale: the number of real seconds per simulated second of the delay.
     """
 
     def run() -> None:
@@ -94,7 +94,7 @@ def needed_groups(machine: Machine, name: str) -> list[str]:
 
 
 def members(machine: Machine, group: str) -> list[str]:
-    """Return the services in a load ordering group."""
+    """Return the names of the services in a load ordering group."""
     groups = {name: machine.registry.data(f"{ROOT}\\{name}", "Group", "") for name in machine.services.names()}
     return [name for name, found in groups.items() if str(found).casefold() == group.casefold()]
 

@@ -44,7 +44,7 @@ class Services:
         registry, processes: the machine's registry and processes.
         resolve: a function that finds the program for a service's name and command line.
         expand: a function that expands the machine's `%NAME%` variables.
-        time_scale: the number of real seconds per second of recovery delays.
+        time_scale: the number of real seconds per simulated second of recovery delays.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class Services:
         self.machine: Machine
         self.events: list[str] = []
         self.started: list[str] = []
-        """The names of the services that have started since the last boot, in that order."""
+        """The names of the services that have started since the last boot, in the order of their starts."""
         self.first_at_boot: Sequence[str] = ()
-        """Services that the next boots start first in their load ordering group, or first of all without a group."""
+        """Services that start before the others of their load ordering group (or without a group) at the next boots."""
 
     def names(self) -> list[str]:
         """Return the sorted names of all services. The drivers of a fresh Windows are not included."""
@@ -113,7 +113,7 @@ class Services:
         """Create a service. `entries` are its registry values, such as `Start`, `DisplayName` or `ObjectName`.
 
         Raises:
-            ServiceError: with code 5, 1072 (being deleted) or 1073 (exists), or because of a check in `service_rules`.
+            ServiceError: with code 5 (denied), 1072 (being deleted) or 1073 (exists), or from `service_rules.check`.
         """
         with self._changing():
             if self.exists(name):
@@ -302,9 +302,9 @@ class Services:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Lock the services for an operation that only SYSTEM and administrators may run: others get ServiceError (5).
+        """Lock the services for an operation. Raise ServiceError (5) unless the caller is SYSTEM or an administrator.
 
-        https://learn.microsoft.com/windows/win32/services/service-security-and-access-rights
+        Source: https://learn.microsoft.com/windows/win32/services/service-security-and-access-rights
         """
         token = self.machine.acting.token
         if token is not None and not token.administrative:
@@ -363,7 +363,7 @@ class Services:
             self._recover(name, runtime)
 
     def _recover(self, name: str, runtime: ServiceRuntime) -> None:
-        """Restart a service if FailureActions defines this for the current failure. Other actions are not modelled."""
+        """Restart a service if its FailureActions request a restart after this failure. Other actions are ignored."""
         value = self._registry.data(f"{ROOT}\\{name}", "FailureActions")
         action, delay = failure_action(value, max(0, runtime.failures - 1))
         watcher = self._watcher

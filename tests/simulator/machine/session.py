@@ -37,7 +37,7 @@ class Session:
     standard_error: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:
-        """Add the variables that the machine sets for all processes of the user, and set a folder if none is given."""
+        """Add the environment variables that the machine sets for the user. If `directory` is empty, set it."""
         self.environment = {**self.machine.user_environment(self.user), **self.environment}
         self.directory = self.directory or self.variable("USERPROFILE", "C:\\")
 
@@ -69,7 +69,7 @@ class Session:
         return not self.process.image.casefold().startswith("c:\\windows\\syswow64\\")
 
     def run_program(self, name: str, arguments: list[str] | str, stdin: bytes | ConsoleInput = b"") -> ProgramResult:
-        """Run a program in this context. It raises the same errors as `MachinePrograms.run`."""
+        """Run a program in this context, and return its result. The errors are those of `MachinePrograms.run`."""
         return self.machine.programs.run(
             name if self.is_64_bit else _SYSNATIVE.sub(r"C:\\Windows\\System32\\", name),
             arguments,

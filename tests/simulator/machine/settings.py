@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The settings of a machine in the fleet file."""
+"""The settings of a simulated machine, as in the fleet file, which lists the machines to simulate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class MachineSettings:
-    """The settings of a machine in the fleet file.
+    """The settings of a simulated machine, as in the fleet file, which lists the machines to simulate.
 
     Args:
         name: the initial computer name.
@@ -21,14 +21,14 @@ class MachineSettings:
         memory_mb, processors: the size of the memory and the number of processors.
         reboot_seconds: the duration of a reboot (real seconds).
         feature_seconds: the duration of a feature installation (real seconds).
-        time_scale: the number of real seconds per second of Windows' delays, such as those of service recovery and of
-            a scheduled shutdown.
-        pause_scale: the number of real seconds per second of the pauses in scripts (Start-Sleep, WaitForExit).
-        first_delay: the delay after a call's first failed attempt, as a fraction of the call's full delay. The delay
-            after the second attempt is twice as long, and so on, up to the full delay. Waiting is shorter at first
-            because a simulated server is faster than a real one.
+        time_scale: the number of real seconds per simulated second of Windows' delays, such as those of service
+            recovery and of a scheduled shutdown.
+        pause_scale: the number of real seconds per simulated second of pauses in scripts (Start-Sleep, WaitForExit).
+        first_delay: the delay after the first failed attempt of a command that the collection retries, as a fraction
+            of the full delay. The delay after the second attempt is twice as long, and so on, up to the full delay.
+            The first delays are shorter because a simulated server is faster than a real one.
         powershell: the version of PowerShell that runs modules; by default, the included Windows PowerShell.
-        options: all other keys of the node's entry, which the families of programs and cmdlets read.
+        options: all other keys of the machine's entry. The models of programs and cmdlets read them.
     """
 
     name: str

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine's state as JSON: GET /simulator/status."""
+"""Describe the state of a machine for the simulator's endpoint `GET /simulator/status`."""
 
 from __future__ import annotations
 

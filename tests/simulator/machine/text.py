@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Conversion of values to text, as PowerShell does it."""
+"""Convert values to strings as PowerShell does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simulator.machine.objects import OrderedOutput, PSObject
 
 
 def to_text(value: object) -> str:
-    """Return the text of a value in a PowerShell string ("$value")."""
+    """Return a value as the string that PowerShell inserts for the value in `"$value"`."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -48,7 +48,7 @@ def member_text(value: object) -> str:
 
     A collection appears as the name of its type, and a nested PSCustomObject as empty text.
 
-    PSObject.ToString with recurse: false; https://github.com/PowerShell/PowerShell/issues/6163
+    Sources: PSObject.ToString with recurse: false, and https://github.com/PowerShell/PowerShell/issues/6163
     """
     if isinstance(value, (list, tuple, bytes, bytearray)):
         return type_text(value)

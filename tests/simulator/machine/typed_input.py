@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs that wait for typed input if their standard input is a console (WinRS)."""
+"""Pass typed input to programs that read from their console. A WinRS shell can give a program a console."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from simulator.transport.host import ConsoleInput
 
 
 def typed(console: ConsoleInput, program: str, argv: Sequence[str]) -> bytes | ProgramResult:
-    """Return the input that a program reads from its console, or an error result.
+    """Return the input that a program reads from its console, or an error result if this is not modelled.
 
     Args:
         program: the file name of the program.

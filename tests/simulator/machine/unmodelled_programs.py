@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Programs that every Windows Server has but the simulator does not model. They are never reported as missing.
 
-https://learn.microsoft.com/windows-server/administration/windows-commands/windows-commands
+Source: https://learn.microsoft.com/windows-server/administration/windows-commands/windows-commands
 """
 
 from __future__ import annotations

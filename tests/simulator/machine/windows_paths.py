@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows' rules for the syntax of paths.
+"""Normalize, split and check paths by Windows' rules.
 
-https://learn.microsoft.com/windows/win32/fileio/naming-a-file
+Source: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from pathlib import PureWindowsPath
 LONG = "\\\\?\\"
 """The prefix that disables the limit on a path's length."""
 MAX_PATH = 260
-"""The shortest length at which .NET Framework rejects a path without the prefix.
+r"""The shortest length at which .NET Framework rejects a path without the prefix `\\?\`.
 
-https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation
+Source: https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation
 """
 MAX_FOLDER = 248
 """The shortest length at which .NET Framework refuses to create or move a folder.
 
 The limit is lower than for files because a file with an 8.3 name must fit into the folder.
 
-Directory.CreateDirectory and Directory.Move: https://referencesource.microsoft.com/#mscorlib/system/io/directory.cs
+Source: CreateDirectory and Move in https://referencesource.microsoft.com/#mscorlib/system/io/directory.cs
 """
 MAX_NAME = 255
 _ILLEGAL = re.compile(r'[<>"|?*\x00-\x1f]')
@@ -64,7 +64,7 @@ def parent(path: str) -> str:
 
 
 def is_rooted(path: str) -> bool:
-    """Return whether a path contains more than a name. Path.GetDirectoryName returns an empty string for a name."""
+    """Return whether a path contains a folder or a drive, and not only a name."""
     return bool(re.search(r"[\\/:]", path))
 
 
@@ -77,7 +77,7 @@ def is_on_share(path: str) -> bool:
 
 
 def root(path: str) -> str:
-    """Return the root of a path as .NET compares it, including the prefix `LONG`."""
+    r"""Return the root of a path in lower case, such as `c:\`, after the prefix `\\?\` if the path has this prefix."""
     prefix = LONG if path.startswith(LONG) else ""
     return (prefix + normalise(path)[:3]).casefold()
 

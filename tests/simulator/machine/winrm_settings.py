@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The settings that decide which requests WinRM accepts. They are read from the registry for the transport.
+"""Read the settings that decide which requests WinRM accepts from a machine's registry.
 
 `simulator.windows.system.winrm` changes these settings.
 """
@@ -40,7 +40,7 @@ def basic_allowed(machine: Machine) -> bool:
 
 
 def cbt_hardening_level(machine: Machine) -> str:
-    """Return how strictly logons must be bound to their TLS connection: None, Relaxed or Strict."""
+    """Return how strictly logons must be bound to their TLS connection: `None`, `Relaxed` or `Strict`."""
     return str(machine.registry.data(f"{KEY}\\Service", "cbt_hardening_level", "Relaxed"))
 
 
@@ -57,7 +57,7 @@ def certificate_of(machine: Machine) -> str:
 
 
 def wire_settings(machine: Machine) -> WinrmSettings:
-    """Return the settings that the transport needs. Without the listener's certificate, HTTPS is left out."""
+    """Return the settings that the transport needs. HTTPS is on only if the machine has the listener's certificate."""
     transports = set(listeners(machine))
     if not certificate_store.contains(machine, "My", certificate_of(machine)):
         transports.discard("HTTPS")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Authentication of connections: Basic for each request, NTLM (raw or in SPNEGO) for each connection.
+"""Authenticate clients: with Basic for each request, or with NTLM (raw or in SPNEGO) for each connection.
 
 Without TLS, NTLM encrypts the messages ([MS-WSMV] 2.2.9.1) as multipart/encrypted with one part each.
 """
@@ -37,12 +37,12 @@ _USER_FILE_LOCK = threading.Lock()
 
 
 class DecryptionError(Exception):
-    """An encrypted message that is invalid, or that was encrypted for another connection."""
+    """Raised if an encrypted message is invalid, or was encrypted for another connection."""
 
 
 @dataclass(frozen=True)
 class Logon:
-    """The result of authenticating a request: a user, or a response that asks for (further) credentials."""
+    """The result of authenticating a request: a user, or a response that asks for credentials."""
 
     user: str | None = None
     response: HttpResponse | None = None
@@ -196,7 +196,7 @@ class ConnectionLogon:
                     os.environ["NTLM_USER_FILE"] = before
 
     def _user_file(self) -> str:
-        """Return the accounts in smbpasswd format, with hashes because passwords may contain any character."""
+        """Return the accounts in smbpasswd format. Passwords are hashed, because they may contain any character."""
         lines = []
         for name, account in self._accounts().items():
             if account.password_expired or account.disabled:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A self-signed certificate for the whole fleet, with the addresses and names of all nodes."""
+"""Create a self-signed certificate that all simulated nodes share, with the addresses and names of all nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VALID_DAYS = 30
 
 @dataclass(frozen=True)
 class FleetCertificate:
-    """The PEM files of a certificate, which clients may trust as a CA, and of its key."""
+    """The PEM files of a certificate and its key. Clients may trust the certificate as a CA."""
 
     certificate: Path
     key: Path
@@ -34,7 +34,7 @@ class FleetCertificate:
 
 
 def make_fleet_certificate(folder: Path, addresses: Iterable[str], names: Iterable[str] = ()) -> FleetCertificate:
-    """Create a key and a self-signed certificate.
+    """Create a key and a self-signed certificate for all nodes.
 
     Args:
         folder: the folder for `fleet.pem` and `fleet.key`, which is created if it is missing.

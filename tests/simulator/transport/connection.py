@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One client's connection to a node: requests, responses and faults."""
+"""Serve one client's connection to a node: requests, responses and simulated faults."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class NodeParts:
 
 
 class NodeConnection:
-    """One connection, which is served until the client disconnects or a fault cuts it.
+    """A connection, which is served until the client disconnects or a simulated fault ends the connection.
 
     Args:
         parts: the shared parts of the node.
-        http: the connection.
+        http: the HTTP connection to the client.
         client_address: the IP address of the client.
         secure: whether the connection uses TLS.
     """

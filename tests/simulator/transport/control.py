@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Control requests from tests and the demo on WinRM's ports: GET /simulator/status, POST /simulator/…"""
+"""Handle the HTTP requests with which tests and the demo control a simulated node.
+
+They use the ports of WinRM: `GET /simulator/status`, and `POST` for other paths below `/simulator/`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ PREFIX = "/simulator/"
 
 
 class Control:
-    """The handler of one node's control requests, which need no credentials and are not counted."""
+    """The handler of one node's control requests, which need no credentials and do not change the counters."""
 
     def __init__(
         self, host: Host, ports: NodePorts, counters: Counters, faults: FaultPlan, service: WinrmService
@@ -54,7 +57,7 @@ class Control:
         }
 
     def set_fault(self, fault: TransportFault) -> Callable[[], None] | None:
-        """Set a fault. If its `request` is 0, return a function that makes the fault happen immediately."""
+        """Set a fault. Return a function that causes the fault immediately if its `request` is 0, or else None."""
         if fault.request > 0:
             self._faults.add(fault)
             return None

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults of a node's connections and shells. Each happens immediately, or at the N-th WSMan request after it is set."""
+"""Simulate faults of a node's connections and shells.
+
+A fault happens immediately, or at the n-th WSMan request after the fault was set.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class TransportFault:
             `link_down` and `shell_gone`), the fault happens immediately, without a request.
         action: count only requests with this WSMan verb (Create, Command, Send, Receive, Signal, Delete).
         count: the number of consecutive requests that the fault affects.
-        seconds: see KINDS.
+        seconds: the duration of a silence, an outage or a delay. 0 stands for the default of the kind.
         callback: a function that the connection's thread calls when the fault happens. JSON data cannot set it.
     """
 
@@ -111,7 +114,7 @@ class FaultPlan:
             ]
 
     def next(self, verb: str) -> TransportFault | None:
-        """Count a request, and return the first fault that affects it, if any. The fault's callback is called first."""
+        """Count a request, and return the first fault that affects it, or None. Call the fault's callback first."""
         hit: TransportFault | None = None
         left: list[TransportFault] = []
         with self._lock:

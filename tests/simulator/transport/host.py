@@ -38,8 +38,8 @@ class WinrmSettings:
         transports: `HTTP`, `HTTPS` or both: the transports with a working listener.
         basic, negotiate: the settings in winrm/config/service/auth.
         allow_unencrypted: the setting in winrm/config/service: whether unencrypted messages are accepted without TLS.
-        certificate: the HTTPS listener's certificate and private key, in PEM; if empty, the fleet's certificate is
-            used.
+        certificate: the HTTPS listener's certificate and private key, in PEM. If empty, the node uses the certificate
+            that all nodes share.
     """
 
     transports: frozenset[str] = frozenset(("HTTP", "HTTPS"))
@@ -53,7 +53,7 @@ class ConsoleInput(Protocol):
     """The input that a client types while a command runs."""
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Return the input when the input or the command ends or, with `to_exit`, when a line `exit` has been typed."""
+        """Wait until the input or the command ends, and return the input. With `to_exit`, a line `exit` ends it."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class PipelineRequest:
 
     @property
     def script(self) -> str:
-        """The text of the first command. If the client sends a single script, as Ansible does, it is that script."""
+        """The text of the first command, which is the whole script if a client sends one script, as Ansible does."""
         return self.commands[0].text
 
 
@@ -193,7 +193,10 @@ class ScriptResult:
 
 
 class NodePorts(Protocol):
-    """The operations on a node's network and shells. Its host may call them from any thread, even during a command."""
+    """What a machine can do to the network ports and the shells of its node.
+
+    The machine may call these methods from any thread, even during a command.
+    """
 
     def drop_link(self, seconds: float) -> None:
         """Cut all connections, and refuse new ones for a number of seconds. Shells keep running. Return immediately."""

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The subset of HTTP/1.1 that WinRM clients use, over one socket.
 
-This module does not use http.server, because faults cut responses in the middle, and NTLM authenticates the connection.
+This module does not use http.server, because simulated faults break responses off in the middle, and because NTLM
+authenticates connections instead of requests.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class HttpConnection:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; only its reading thread may call this, because a closed descriptor is soon reused."""
+        """Close the connection. Only the thread that reads from it may do this: a closed descriptor is soon reused."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError):

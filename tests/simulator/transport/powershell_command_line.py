@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parsing of PowerShell command lines, such as `PowerShell -NoProfile … -EncodedCommand xxx`.
+"""Parse PowerShell command lines, such as `PowerShell -NoProfile … -EncodedCommand xxx`.
 
 Sources of the rules: CommandLineToArgvW for words, about_PowerShell_exe (5.1) for parameters, and
 CommandLineParameterParser in the repository PowerShell/PowerShell for the abbreviations of parameters.

@@ -62,7 +62,7 @@ class RunningPipeline:
 
 
 class PsrpPool(Shell):
-    """A runspace pool of a resource such as `.../powershell/Microsoft.PowerShell`."""
+    """A PSRP runspace pool. Its resource URI ends with the name of an endpoint such as `Microsoft.PowerShell`."""
 
     def __init__(self, shell_id: str, request: WsmanRequest, context: ShellContext) -> None:
         super().__init__(shell_id, request.resource_uri, context)
@@ -77,7 +77,7 @@ class PsrpPool(Shell):
             self._take_in(base64.b64decode(creation.text or ""), None)
 
     def command(self, request: WsmanRequest) -> str:
-        """Create a pipeline from its first fragment, the command's argument. It starts when its input has ended."""
+        """Create a pipeline from the PSRP fragment in the request. The pipeline starts when its input has ended."""
         line = request.find("CommandLine")
         arguments = request.find("CommandLine/Arguments")
         if line is None or arguments is None:
@@ -92,7 +92,7 @@ class PsrpPool(Shell):
         return f"<rsp:CommandResponse><rsp:CommandId>{command_id}</rsp:CommandId></rsp:CommandResponse>"
 
     def send(self, request: WsmanRequest) -> None:
-        """Process further fragments of a pipeline or of the pool."""
+        """Process further PSRP fragments that the client sends for a pipeline or for the pool."""
         command_id, data, _ = input_stream(request)
         with self.changed:
             self._take_in(data, self._pipeline(command_id) if command_id else None)
@@ -201,7 +201,7 @@ class PsrpPool(Shell):
             self._move_out()
 
     def _move_out(self) -> None:
-        """Assign psrpcore's output to the pipelines and the pool, in fragments, and wake the waiting requests."""
+        """Queue the fragments from psrpcore for the pipelines and the pool, and wake the waiting requests."""
         while (payload := self._pool.data_to_send(FRAGMENT_SIZE)) is not None:
             running = self._pipelines.get(str(payload.pipeline_id).upper()) if payload.pipeline_id else None
             (running.outgoing if running else self._outgoing).append(payload.data)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Conversion between the host's plain values and psrpcore's PSRP messages."""
+"""Convert between plain Python values and the PSRP messages of psrpcore."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def read_pipeline(pipeline: Any) -> PipelineRequest:
 
 
 def read_metadata_request(request: Any) -> PipelineRequest:
-    """Return the request for psrpcore's GetMetadata (implicit remoting), for which PowerShell runs Get-Command."""
+    """Convert a request for command metadata (implicit remoting) into a call of Get-Command, as PowerShell does."""
     return PipelineRequest((PipelineCommand("Get-Command", False, (("Name", plain_value(request.name)),)),))
 
 
@@ -99,7 +99,7 @@ def write_result(pipeline: ServerPipeline, result: ScriptResult) -> None:
 
 
 def _write_record(pipeline: ServerPipeline, kind: Any, message_type: PSRPMessageType, text: str) -> None:
-    """Write a stream's record with its text, which psrpcore's methods omit."""
+    """Write a verbose, debug or warning record including its text. The methods of psrpcore omit the text."""
     record = kind.ToPSObjectForRemoting(kind(Message=text))
     record.PSObject.type_names = [f"System.Management.Automation.{kind.__name__}", *_INFORMATIONAL]
     record.PSObject.to_string = text

@@ -36,7 +36,7 @@ class NodeServer:
     Args:
         address: the node's own loopback address, such as 127.10.0.1.
         host: the machine.
-        tls: the context with the fleet's certificate. If it is None, there is no HTTPS port.
+        tls: the TLS context with the certificate that all nodes share. If it is None, there is no HTTPS port.
         http_port, https_port: the ports. 0 picks a free port, which stays the same for the server's lifetime.
         max_envelope_size: the size limit for requests in bytes.
         max_shells_per_user: the maximum number of open shells and runspace pools per user.

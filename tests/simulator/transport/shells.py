@@ -97,7 +97,7 @@ class Shell(ABC):
         self.last_used = time.monotonic()
 
     def is_idle(self) -> bool:
-        """Return whether the shell has not been used for IDLE_TIMEOUT."""
+        """Return whether the shell has not been used for IDLE_TIMEOUT seconds."""
         return time.monotonic() - self.last_used > IDLE_TIMEOUT
 
     def receive_when(
@@ -171,7 +171,7 @@ def payload_limit(request: WsmanRequest) -> int:
 
 
 def input_stream(request: WsmanRequest) -> tuple[str, bytes, bool]:
-    """Return a Send's command id (empty for the shell), its data, and whether the stream ends with this data."""
+    """Return a Send request's command id (empty for the shell), its data, and whether the data ends the stream."""
     stream = request.find("Send/Stream")
     if stream is None:
         raise wsman.invalid_parameter("The Send request has no Stream element.")
@@ -183,7 +183,7 @@ def input_stream(request: WsmanRequest) -> tuple[str, bytes, bool]:
 
 
 def signal_code(request: WsmanRequest) -> tuple[str, str]:
-    """Return the command id of a Signal, and the last part of its code in lower case, such as ctrl_c or terminate."""
+    """Return a Signal request's command id, and the last part of its code in lower case: ctrl_c, terminate etc."""
     signal = request.find("Signal")
     code = request.find("Signal/Code")
     if signal is None or code is None:
@@ -192,6 +192,6 @@ def signal_code(request: WsmanRequest) -> tuple[str, str]:
 
 
 def desired_command(request: WsmanRequest) -> str:
-    """Return the command id of a Receive, or an empty string for the shell's streams."""
+    """Return a Receive request's command id, or an empty string if it is for the streams of the shell."""
     desired = request.find("Receive/DesiredStream")
     return "" if desired is None else (desired.get("CommandId") or "").upper()

@@ -45,7 +45,7 @@ class Console:
         self._changed.notify_all()
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Return the input when the input or the command ends or, with `to_exit`, when a line `exit` has been typed."""
+        """Wait until the input or the command ends, and return the input. With `to_exit`, a line `exit` ends it."""
         with self._changed:
             while not self._ended and not self.stopped.is_set():
                 lines = [line.strip().lower() for line in bytes(self._typed).splitlines()]
@@ -71,7 +71,7 @@ class ShellCommand:
 
 
 class WinrsShell(Shell):
-    """A shell of the resource `.../windows/shell/cmd`."""
+    """A WinRS shell, whose resource URI ends with `/windows/shell/cmd`."""
 
     def __init__(self, shell_id: str, request: WsmanRequest, context: ShellContext) -> None:
         super().__init__(shell_id, wsman.CMD_RESOURCE, context)
@@ -82,7 +82,10 @@ class WinrsShell(Shell):
         self._commands: dict[str, ShellCommand] = {}
 
     def command(self, request: WsmanRequest) -> str:
-        """Start a command: immediately, or after all its input if that is a pipe (WINRS_CONSOLEMODE_STDIN is false)."""
+        """Create a command. It starts immediately if its standard input is a console, or else after all of its input.
+
+        The standard input is a pipe instead of a console if WINRS_CONSOLEMODE_STDIN is false.
+        """
         line = request.find("CommandLine")
         program = request.find("CommandLine/Command")
         if line is None or program is None:
@@ -104,7 +107,10 @@ class WinrsShell(Shell):
         return f"<rsp:CommandResponse><rsp:CommandId>{command_id}</rsp:CommandId></rsp:CommandResponse>"
 
     def send(self, request: WsmanRequest) -> None:
-        """Process standard input: the end of a pipe starts the command; a console is read while the command runs."""
+        """Pass standard input to a command.
+
+        If the input is a pipe, its end starts the command. If it is a console, the running command reads from it.
+        """
         command_id, data, end = input_stream(request)
         with self.changed:
             command = self._command(command_id)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""WS-Management envelopes: parsing requests, and writing responses and faults.
+"""Parse WS-Management requests, and write responses and faults.
 
 Sources: [MS-WSMV] (actions, shells, faults), DMTF DSP0226 (headers), wsmerror.h (fault codes), and the messages of
 pywinrm 0.5 and pypsrp 0.9.
@@ -96,7 +96,7 @@ def parse_request(data: bytes, max_envelope_size: int) -> WsmanRequest:
 
     Args:
         data: the received envelope.
-        max_envelope_size: the server's limit in bytes, which also limits the client's value.
+        max_envelope_size: the server's size limit in bytes. A client cannot request a higher limit for the response.
 
     Raises:
         ValueError: the data is not a SOAP envelope, or its MaxEnvelopeSize is not a number.
@@ -139,7 +139,10 @@ def parse_duration(text: str, default: float) -> float:
 
 
 def envelope(action: str, body: str, relates_to: str) -> bytes:
-    """Return an envelope with an action, a body (XML with the prefixes below) and the message id of the request."""
+    """Return an envelope with an action, a body and the message id of the request.
+
+    The body is XML, in which the namespace prefixes of the envelope are defined.
+    """
     return (
         f'<s:Envelope xml:lang="en-US" xmlns:s="{SOAP}" xmlns:a="{ADDRESSING}" xmlns:x="{TRANSFER}" xmlns:w="{WSMAN}"'
         f' xmlns:rsp="{SHELL}" xmlns:p="{MS_WSMAN}"><s:Header><a:Action>{escape(action)}</a:Action>'

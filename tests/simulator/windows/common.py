@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""CIM objects and the errors of CIM cmdlets, which several families share."""
+"""CIM objects, and errors of CIM cmdlets, for all modules that simulate such cmdlets."""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The user of a thread: the access token of its process or of an impersonated user. Windows itself has no token."""
+"""Store the access token with which each thread acts: that of its process or of an impersonated user.
+
+Windows itself has no token.
+"""
 
 from __future__ import annotations
 

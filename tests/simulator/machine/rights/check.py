@@ -35,8 +35,9 @@ def granted(descriptor: SecurityDescriptor, token: Token, enabled: Iterable[str]
     """Return all rights that a token has on the object to which a security descriptor belongs.
 
     Args:
-        enabled: the privileges that the caller has enabled, together with the flags that use them (backup semantics:
-            https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-createfilew). Privileges that the
+        enabled: the privileges that the caller uses. To use a privilege, a program must enable it and, for backup and
+            restore, open the object with FILE_FLAG_BACKUP_SEMANTICS
+            (https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-createfilew). Privileges that the
             token does not have are ignored.
     """
     sids, entries = token.sids, descriptor.entries
@@ -58,9 +59,9 @@ def granted(descriptor: SecurityDescriptor, token: Token, enabled: Iterable[str]
 
 
 def _of_owner(descriptor: SecurityDescriptor, token: Token) -> int:
-    """Return the rights that an owner has even if no entry grants them.
+    """Return the rights that a token has because it belongs to the owner of the object.
 
-    An entry for OWNER RIGHTS in the access list removes them.
+    The owner has them even if no entry of the access list grants them, unless there is an entry for OWNER RIGHTS.
     """
     if descriptor.owner is None or sid(descriptor.owner) not in token.sids:
         return 0
@@ -70,7 +71,10 @@ def _of_owner(descriptor: SecurityDescriptor, token: Token) -> int:
 
 
 def _of_privileges(token: Token, enabled: Iterable[str]) -> int:
-    """Return the rights that privileges give: https://learn.microsoft.com/windows/win32/secauthz/privilege-constants"""
+    """Return the rights that a token has because of its enabled privileges.
+
+    Source: https://learn.microsoft.com/windows/win32/secauthz/privilege-constants
+    """
     usable = token.privileges & frozenset(enabled)
     found = WRITE_OWNER if TAKE_OWNERSHIP in usable else 0
     if BACKUP in usable:
@@ -81,17 +85,18 @@ def _of_privileges(token: Token, enabled: Iterable[str]) -> int:
 
 
 def may_own(token: Token, owner: str, enabled: Iterable[str] = ()) -> bool:
-    """Return whether a token may set an owner: its user, its default owner or, with SeRestorePrivilege, any owner.
+    """Return whether a user with the given token may make `owner` the owner of an object.
 
-    If it may not, the error is ERROR_INVALID_OWNER (1307):
+    Allowed are the token's user, its default owner and, with SeRestorePrivilege, any account. For other accounts,
+    Windows reports ERROR_INVALID_OWNER (1307). Source:
     https://learn.microsoft.com/windows/win32/secauthz/taking-object-ownership-in-c--
     """
     return sid(owner) in (token.user, token.owner) or RESTORE in token.privileges & frozenset(enabled)
 
 
 def canonical(entries: Iterable[Ace]) -> tuple[Ace, ...]:
-    """Return entries in the order that Windows' tools use: explicit before inherited ones, deny before allow.
+    """Return access list entries in the order that Windows' tools use: explicit before inherited, deny before allow.
 
-    https://learn.microsoft.com/windows/win32/secauthz/order-of-aces-in-a-dacl
+    Source: https://learn.microsoft.com/windows/win32/secauthz/order-of-aces-in-a-dacl
     """
     return tuple(sorted(entries, key=lambda ace: 2 if "ID" in ace.flags else int(ace.kind == "A")))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Enforcing the access lists of a machine's files for the acting user.
+"""Enforce the access lists of a machine's files for the acting user.
 
 Traversing folders is always allowed, because everyone has SeChangeNotifyPrivilege
 (https://learn.microsoft.com/windows/security/threat-protection/security-policy-settings/bypass-traverse-checking).
@@ -25,7 +25,7 @@ class RightsError(PermissionError):
 
 
 class AccessDeniedError(RightsError):
-    """ERROR_ACCESS_DENIED. `path` is the item to which access was denied."""
+    """Raised if the acting user is denied access to the item `path` (ERROR_ACCESS_DENIED)."""
 
     def __init__(self, path: str) -> None:
         super().__init__(13, f"Access to the path '{path}' is denied.")
@@ -33,14 +33,14 @@ class AccessDeniedError(RightsError):
 
 
 class InvalidOwnerError(RightsError):
-    """ERROR_INVALID_OWNER (1307)."""
+    """Raised if the acting user may not set the requested owner (ERROR_INVALID_OWNER, 1307)."""
 
     def __init__(self) -> None:
         super().__init__(1, "The security identifier is not allowed to be the owner of this object.")
 
 
 class Guard:
-    """The check of the acting user's access to files.
+    """Checks whether the acting user may access a machine's files.
 
     Args:
         lists: the machine's access lists.
@@ -54,12 +54,12 @@ class Guard:
         self._known: dict[tuple[str, Token], tuple[SecurityDescriptor, int]] = {}
 
     def following(self, follow: Callable[[str], str]) -> Guard:
-        """Return a guard with the same access lists, for a caller that sees the files under other paths."""
+        """Return a guard with the same access lists but another function `follow`, such as for a container's paths."""
         return Guard(self._lists, self._acting, follow)
 
     @property
     def token(self) -> Token | None:
-        """The token of the acting user; None (Windows itself, or no checks) allows everything."""
+        """The token of the acting user, or None if everything is allowed (Windows itself acts, or no checks)."""
         return self._acting.token if self._acting else None
 
     def require(self, path: str, rights: int, enabled: Collection[str] = ()) -> None:
@@ -96,9 +96,9 @@ class Guard:
             raise AccessDeniedError(path)
 
     def sees(self, path: str) -> bool:
-        """Return whether the acting user may read the attributes of an existing item, or list its folder.
+        """Return whether the acting user may read the attributes of an existing item, or list the folder around it.
 
-        https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getfileattributesw
+        Source: https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getfileattributesw
         """
         token = self.token
         if token is None:

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Tokens of accounts. Local groups determine the administrators, and user rights determine the privileges.
+"""Create the access tokens of accounts. They depend on local groups and on the assigned privileges.
 
-https://learn.microsoft.com/windows-server/security/windows-authentication/windows-logon-scenarios
+Source: https://learn.microsoft.com/windows-server/security/windows-authentication/windows-logon-scenarios
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def token(machine: Machine, account: str) -> Token:
     Args:
         machine: the machine on which the account logs on.
         account: a name with or without its authority, or a SID. An account that the machine does not know is treated as
-            a user of another authority.
+            a user of a domain.
     """
     found = tokens.built_in(account) or _user(machine, account)
     if found.user in _COMPLETE:

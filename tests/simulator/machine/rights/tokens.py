@@ -80,7 +80,10 @@ class Token:
 
     @property
     def owner(self) -> str:
-        """The owner of new items: https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object"""
+        """The SID that owns the new items of the account.
+
+        Source: https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object
+        """
         return ADMINISTRATORS if self.administrative else self.user
 
 
@@ -95,7 +98,10 @@ def abbreviated(full: str) -> str:
 
 
 def service_sid(name: str) -> str:
-    r"""Return the SID of a service (`NT SERVICE\NAME`): S-1-5-80 and the SHA-1 hash of its name (MS-DTYP 2.4.2.4)."""
+    r"""Return the SID of the account `NT SERVICE\NAME` of a service.
+
+    The SID consists of S-1-5-80 and the SHA-1 hash of the name. Source: MS-DTYP 2.4.2.4
+    """
     digest = hashlib.sha1(name.upper().encode("utf-16-le"), usedforsecurity=False).digest()
     return "S-1-5-80-" + "-".join(str(part) for part in struct.unpack("<5I", digest))
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks of rights on a folder and all of its contents."""
+"""Check the acting user's rights on a folder and all of its contents."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def undeletable(files: FileSystem, path: str) -> list[str]:
-    """Return the items below a path that the acting user may not delete.
+    """Return the paths of the items in a folder that the acting user may not delete.
 
-    If there are none, return the path itself if the user may not delete it, or else an empty list.
+    If the user may delete all of them but not the folder or file `path` itself, the list contains only `path`.
     """
     guard = files.guard
     if guard.token is None:

@@ -47,7 +47,7 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass
 class UserRights:
-    """The assignments of user rights that were changed: SIDs by the name of the right."""
+    """The user rights that were assigned anew: the SIDs of the accounts by the name of the right."""
 
     assigned: dict[str, list[str]] = field(default_factory=dict)
 

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The keys of a cloud-config in processing order (userdataplugins/cloudconfig.py, cloudconfigplugins)."""
+"""Process the keys of a cloud-config in the order of cloudbase-init.
+
+Sources: userdataplugins/cloudconfig.py and cloudconfigplugins of cloudbase-init.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _RETURN_END = 1003
 
 
 def process(run: CloudbaseRun, content: bytes) -> int:
-    """Run a cloud-config, and return the code of the plugin: 1003 if a key needs a reboot, otherwise 0.
+    """Process a cloud-config, and return the plugin's exit code: 1003 if a key needs a reboot, otherwise 0.
 
     Keys that fail or that cloudbase-init does not support are only logged.
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Configuration files in oslo.config's format, the log, and the data that plugins share."""
+"""Read configuration files in the format of oslo.config, write the log, and keep the data that plugins share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _LEVELS = ("DEBUG", "INFO", "WARN", "WARNING", "ERROR")
 
 
 class CloudbaseConfiguration:
-    """The options of one configuration file: https://docs.openstack.org/oslo.config/latest/configuration/format.html."""
+    """The options of one configuration file.
+
+    Source: https://docs.openstack.org/oslo.config/latest/configuration/format.html
+    """
 
     def __init__(self, text: str) -> None:
         self._sections: dict[str, dict[str, str]] = {}
@@ -38,7 +41,7 @@ class CloudbaseConfiguration:
                 self._sections.setdefault(section, {})[name] = value
 
     def text(self, name: str, default: str = "", section: str = "DEFAULT") -> str:
-        """Return an option. `$$` stands for a dollar sign.
+        """Return the value of an option. In the file, `$$` stands for a dollar sign.
 
         Raises:
             NotModelled: the value refers to another option.
@@ -49,7 +52,7 @@ class CloudbaseConfiguration:
         return value.replace("$$", "$")
 
     def flag(self, name: str, default: bool) -> bool:
-        """Return a boolean option."""
+        """Return whether a boolean option is true."""
         return self.text(name, str(default)).casefold() in ("true", "1", "on", "yes")
 
     def items(self, name: str, default: str = "") -> list[str]:
@@ -72,7 +75,7 @@ class CloudbaseRun:
     shared: dict[str, str] = field(default_factory=dict)
 
     def log(self, level: str, module: str, text: str) -> None:
-        """Write a line to the log file, if the log level of the module allows it (oslo.log)."""
+        """Write a line to the log file as oslo.log does, if the log level of the module allows this."""
         logger = f"cloudbaseinit.{module}"
         pairs = dict(pair.split("=", 1) for pair in self.configuration.items("default_log_levels") if "=" in pair)
         least = pairs.get(logger, "DEBUG" if self.configuration.flag("debug", False) else "INFO")

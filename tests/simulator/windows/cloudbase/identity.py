@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The host name, accounts and SSH keys that cloudbase-init sets."""
+"""Set the host name, accounts and SSH keys as cloudbase-init does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _LONGEST = 15
 
 
 def set_host_name(run: CloudbaseRun, name: str) -> bool:
-    """Set the host name, and return whether that needs a reboot (utils/hostname.py)."""
+    """Set the host name, and return whether the change needs a reboot.
+
+    Source: utils/hostname.py of cloudbase-init.
+    """
     host = name.split(".", 1)[0]
     if len(host) > _LONGEST and run.configuration.flag("netbios_host_name_compatibility", True):
         run.log("WARNING", "utils.hostname", f"Truncating host name for Netbios compatibility. Old name: {host}, new"
@@ -32,7 +35,7 @@ def set_host_name(run: CloudbaseRun, name: str) -> bool:
 
 
 def add_account(run: CloudbaseRun, name: str, groups: Iterable[str]) -> None:
-    """Create an account with a profile unless it exists, and add it to groups."""
+    """Create an account if it does not exist, create the folder of its profile, and add the account to groups."""
     machine = run.machine
     account = accounts.find(machine, name, "User")
     if account is None:
@@ -47,7 +50,7 @@ def add_account(run: CloudbaseRun, name: str, groups: Iterable[str]) -> None:
 
 
 def write_keys(run: CloudbaseRun, name: str, keys: Iterable[str]) -> None:
-    """Write the SSH keys of an account."""
+    """Write the SSH keys of an account to its authorized_keys file."""
     folder = rf"C:\Users\{name}\.ssh"
     run.machine.files.make_directory(folder)
     run.machine.files.write_text(rf"{folder}\authorized_keys", "".join(f"{key}\n" for key in keys))

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Metadata services (cloudbaseinit/metadata): NoCloud and OpenStack on a config drive, and the empty service.
+"""Simulate the metadata services of cloudbase-init: NoCloud and OpenStack on a config drive, and the empty service.
 
 A machine's setting `config_drive` describes its config drive: `label`, and `files` with the contents by path.
-Services that need a network or a hypervisor find nothing.
+Services that need a network or a hypervisor find nothing. Source: cloudbaseinit/metadata
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _ABSENT = frozenset(
 
 
 class MetadataNotExistingError(Exception):
-    """A file that is missing in the metadata (cloudbaseinit.metadata.services.base.NotExistingMetadataException)."""
+    """Raised if a file is missing in the metadata. cloudbase-init calls this NotExistingMetadataException."""
 
 
 class UnknownMetadataServiceError(Exception):
-    """A class in `metadata_services` that does not exist. This error ends the run."""
+    """Raised if a class in the option `metadata_services` does not exist. This error ends the run."""
 
 
 class CloudbaseService:
@@ -47,15 +47,15 @@ class CloudbaseService:
     name = "EmptyMetadataService"
 
     def get_instance_id(self) -> str | None:
-        """Return the id of the instance, below which the state of plugins is stored."""
+        """Return the ID of the instance, or None. The state of plugins is stored under this ID."""
         return None
 
     def get_host_name(self) -> str | None:
-        """Return the host name."""
+        """Return the host name, or None if the metadata contains no host name."""
         return None
 
     def get_public_keys(self) -> list[str]:
-        """Return SSH keys."""
+        """Return the public SSH keys in the metadata."""
         return []
 
     def get_admin_username(self) -> str | None:
@@ -63,7 +63,7 @@ class CloudbaseService:
         return None
 
     def get_user_data(self) -> bytes | None:
-        """Return the user data as it is stored, possibly compressed."""
+        """Return the user data as stored, possibly compressed, or None if there is no user data."""
         return None
 
     def get_decoded_user_data(self) -> bytes | None:
@@ -72,7 +72,7 @@ class CloudbaseService:
         return gzip.decompress(data) if data and data[:2] == b"\x1f\x8b" else data
 
     def get_instance_data(self) -> dict[str, Any]:
-        """Return the variables of templates (metadata/services/base.py)."""
+        """Return the variables for templates in user data. Source: metadata/services/base.py"""
         identity, host = self.get_instance_id(), self.get_host_name()
         common = {"instance-id": identity, "instance_id": identity, "local-hostname": host, "local_hostname": host}
         keys = self.get_public_keys()
@@ -105,7 +105,7 @@ class _ConfigDrive(CloudbaseService):
 
 
 class NoCloudDrive(_ConfigDrive):
-    """NoCloud's format on a config drive (NoCloudConfigDriveService)."""
+    """The metadata service NoCloudConfigDriveService, which reads a config drive in the format of NoCloud."""
 
     name, label, first = "NoCloudConfigDriveService", "cidata", "meta-data"
 
@@ -113,15 +113,15 @@ class NoCloudDrive(_ConfigDrive):
         return yaml.safe_load(self._read("meta-data")) or {}
 
     def get_instance_id(self) -> str | None:
-        """Return the id of the instance."""
+        """Return the ID of the instance, or None."""
         return self._data().get("instance-id")
 
     def get_host_name(self) -> str | None:
-        """Return the host name."""
+        """Return the host name, or None if the metadata contains no host name."""
         return self._data().get("local-hostname")
 
     def get_public_keys(self) -> list[str]:
-        """Return SSH keys."""
+        """Return the public SSH keys in the metadata."""
         keys = self._data().get("public-keys") or []
         return list(keys) if isinstance(keys, list) else [one.get("openssh-key") for one in keys.values()]
 
@@ -131,7 +131,7 @@ class NoCloudDrive(_ConfigDrive):
 
 
 class OpenStackDrive(_ConfigDrive):
-    """OpenStack's format on a config drive (ConfigDriveService)."""
+    """The metadata service ConfigDriveService, which reads a config drive in the format of OpenStack."""
 
     name, label, first = "ConfigDriveService", "config-2", "openstack/latest/meta_data.json"
 
@@ -140,15 +140,15 @@ class OpenStackDrive(_ConfigDrive):
         return data
 
     def get_instance_id(self) -> str | None:
-        """Return the id of the instance."""
+        """Return the ID of the instance, or None."""
         return self._data().get("uuid")
 
     def get_host_name(self) -> str | None:
-        """Return the host name."""
+        """Return the host name, or None if the metadata contains no host name."""
         return self._data().get("hostname")
 
     def get_public_keys(self) -> list[str]:
-        """Return SSH keys."""
+        """Return the public SSH keys in the metadata."""
         return [key.strip() for key in (self._data().get("public_keys") or {}).values()]
 
     def get_admin_username(self) -> str | None:

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Plugins that are not part of cloudbase-init: Python files in its folder Python\Lib\site-packages.
+r"""Load plugins that are not part of cloudbase-init.
 
+They are Python files in the folder Python\Lib\site-packages of cloudbase-init.
 A simulated cloudbase-init runs such a file with the simulator's Python. The file can import the parts of the package
 `cloudbaseinit` that are modelled here, and the packages that cloudbase-init's Python contains.
 """
@@ -21,7 +22,7 @@ _BUNDLED = ("email", "gzip", "json", "re", "shutil", "os", "jinja2", "yaml", "__
 
 
 class CloudbaseInitError(Exception):
-    """cloudbase-init's own exception, which plugins can raise (cloudbaseinit.exception.CloudbaseInitException)."""
+    """Raised by plugins. They know this exception as cloudbaseinit.exception.CloudbaseInitException."""
 
 
 def load(run: CloudbaseRun, class_path: str) -> type[Any]:

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""cloudbase-init's plugins (cloudbaseinit/plugins): each returns its state, and whether the machine has to reboot."""
+"""Simulate cloudbase-init's plugins. Each returns its state, and whether the machine has to reboot.
+
+Source: cloudbaseinit/plugins
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ PluginWork = Callable[[CloudbaseRun, CloudbaseService], tuple[int, bool]]
 
 
 def _nothing(run: CloudbaseRun, service: CloudbaseService) -> tuple[int, bool]:
-    """Run a plugin that has no effect here: the MTU plugin, or the network plugin without network metadata."""
+    """Simulate a plugin that has no effect here: the MTU plugin, or the network plugin without network metadata."""
     return DONE, False
 
 

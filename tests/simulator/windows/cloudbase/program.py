@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""cloudbase-init.exe (cloudbaseinit/init.py), and OpenStackService.exe, which runs it as a service.
+r"""Simulate cloudbase-init.exe, and OpenStackService.exe, which runs cloudbase-init.exe as a service.
 
 The state of each plugin is stored in HKLM\SOFTWARE\Cloudbase Solutions\Cloudbase-Init\INSTANCE\Plugins, so that the
-plugin runs once per instance. The service ends when cloudbase-init.exe has ended.
+plugin runs once per instance. The service ends when cloudbase-init.exe has ended. Source: cloudbaseinit/init.py
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _INIT = "init"
 
 
 def cloudbase_init(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """Simulate cloudbase-init.exe --config-file FILE."""
+    """Simulate the command `cloudbase-init.exe --config-file FILE`."""
     words = [word for word in invocation.argv if word != "--noreset_service_password"]
     if len(words) != 2 or words[0] != "--config-file":
         return ProgramResult(2, "", "the simulator models cloudbase-init.exe only with --config-file\r\n")
@@ -62,7 +62,7 @@ def cloudbase_init(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _configure(run: CloudbaseRun, version: str) -> bool:
-    """Run the stages, and return whether the machine reboots."""
+    """Load the metadata service, run the plugins before and after that, and return whether the machine reboots."""
     run.log("INFO", _INIT, f"Cloudbase-Init version: {version}")
     for name in run.configuration.items("plugins"):
         if name in plugins.BEFORE_METADATA:

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running scripts and interpreting exit codes (plugins/common/userdatautils.py, execcmd.py, fileexecutils.py)."""
+"""Run scripts, and interpret their exit codes, as cloudbase-init does.
+
+Sources: userdatautils.py, execcmd.py and fileexecutils.py in plugins/common.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _UTILS = "plugins.common.userdatautils"
 
 
 def plugin_result(code: int) -> tuple[int, bool]:
-    """Return the state of the plugin and whether the machine reboots.
+    """Return a plugin's state after the exit code of its script, and whether the machine has to reboot.
 
     The exit codes 1001 and 1003 request a reboot; 1002 and 1003 request that the plugin run again at the next start.
     """
@@ -31,7 +34,7 @@ def plugin_result(code: int) -> tuple[int, bool]:
 def run_data(run: CloudbaseRun, data: bytes) -> int:
     """Run the script or scripts in user data, and return the sum of their exit codes.
 
-    User data in another format, or a script for bash, which Windows lacks, is only logged, and the result is 0.
+    If the data is no script or is a script for bash, which Windows lacks, log this and return 0.
     """
     found = _kind(data)
     if found is None:

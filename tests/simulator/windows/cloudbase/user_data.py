@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""User data (plugins/common/userdata.py and userdataplugins): templates, cloud-config, scripts, multi-part data."""
+"""Process user data as cloudbase-init does: templates, cloud-config, scripts and multi-part data.
+
+Sources: plugins/common/userdata.py and plugins/common/userdataplugins
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ _OWN_TYPES = (
     "multipart/mixed",
     "text/x-cfninitdata",
 )
-"""The content types that the plugins in the option `user_data_plugins` process (conf/default.py)."""
+"""The content types that the plugins in the option `user_data_plugins` process. Source: conf/default.py"""
 MISSING = "CI_MISSING_JINJA_VAR/"
 
 
@@ -38,10 +41,10 @@ class _MissingVariable(jinja2.DebugUndefined):
 
 
 class JinjaEngine:
-    """The engine for Jinja templates (utils/template_engine/jinja2_template.py)."""
+    """The engine for Jinja templates. Source: utils/template_engine/jinja2_template.py"""
 
     def render(self, data: Any, template: bytes) -> bytes:
-        """Render a template without its first line."""
+        """Render a template without its first line, which names the engine."""
         text = template.partition(b"\n")[2].decode()
         rendered: str = jinja2.Template(text, trim_blocks=True, undefined=_MissingVariable).render(**data)
         return rendered.encode()
@@ -99,7 +102,10 @@ class CloudbaseUserDataPlugin:
         return result
 
     def _handled(self, part: Message, handlers: dict[str, Callable[..., object]]) -> int:
-        """Process a part, using the part handler for its type if there is one (userdataplugins/parthandler.py)."""
+        """Process a part of multi-part data, with the part handler for its content type if there is one.
+
+        Source: userdataplugins/parthandler.py
+        """
         kind, payload = part.get_content_type(), part.get_payload(decode=True)
         if kind in handlers:
             handlers[kind](None, kind, part.get_filename(), payload)

@@ -76,7 +76,7 @@ class VariableScope:
 
 @dataclass
 class Runspace:
-    """The state of a runspace (of a pool or a process): global variables, functions, aliases, errors.
+    """The state of a runspace: global variables, functions, aliases and errors.
 
     `modules` contains the paths of the module files that were imported, in lower case.
     """
@@ -143,14 +143,14 @@ class VisibleVariables:
         return scopes
 
     def get(self, name: str) -> object:
-        """Return a variable, or None if it is not set."""
+        """Return a variable's value, or None if the variable is not set."""
         found = self.raw(name)
         return None if found is EMPTY else found
 
     def raw(self, name: str) -> object:
         """Return a variable's value.
 
-        The value is EMPTY if the output of a command that returned nothing was assigned to the variable.
+        The value is EMPTY if the variable was assigned the output of a command that returned nothing.
         """
         space, lower = self._place(name)
         if space == "env":
@@ -180,7 +180,10 @@ class VisibleVariables:
         return known or lower in ("null", "?") or self._automatic(lower) is not None
 
     def set(self, name: str, value: object, *, kind: str | None = None) -> None:
-        """Set a variable in the given or the current scope. The variable's values are converted to the type `kind`."""
+        """Set a variable in the scope that `name` contains (`global:`), or in the current scope.
+
+        This value and later values of the variable are converted to the type `kind`.
+        """
         space, lower = self._place(name)
         if space == "env":
             self._set_environment(name.partition(":")[2], value)
@@ -234,14 +237,14 @@ class VisibleVariables:
         return None
 
     def define(self, name: str, block: Block, *, is_filter: bool) -> None:
-        """Define a function in the current scope, or in the scope that precedes the colon in its name."""
+        """Define a function in the current scope, or in the scope that `name` contains, such as `global:`."""
         space, lower = self._place(name)
         bare = name.rpartition(":")[2]
         self._chain(space)[0].functions[lower] = FunctionInfo(bare, block, is_filter)
 
     @property
     def strict(self) -> float:
-        """The version of strict mode; 0 if it is off."""
+        """The version of strict mode, or 0 if strict mode is off."""
         scope: VariableScope | None = self.scope
         while scope is not None:
             if scope.strict is not None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets as parts of a pipeline."""
+"""Run cmdlets as parts of a PowerShell pipeline."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ class CmdletStage:
         self.values: dict[str, object] = {}
 
     def begin(self) -> None:
-        """Bind the parameters."""
+        """Bind the cmdlet's parameters, and check that the simulator models the cmdlet."""
         self.bind()
         known = self.description.command
         if known.casefold() not in self.run.session.machine.families.cmdlets:
             raise NotModelled(f"the cmdlet {known}")
 
     def bind(self) -> None:
-        """Bind the parameters.
+        """Bind the arguments of the command to the cmdlet's parameters.
 
         Raises:
             CmdletError: the arguments do not match the parameters.
@@ -103,11 +103,11 @@ class CmdletStage:
         return named, positional
 
     def process(self, item: object) -> None:
-        """Store an object."""
+        """Store an input object until the cmdlet runs."""
         self.given.append(item)
 
     def action(self, parameter: str, preference: str) -> str:
-        """Return the action for a stream: the value of the cmdlet's parameter, or else of the preference variable."""
+        """Return the action for a stream, such as `Stop`: the value of the parameter, or else of the variable."""
         own = self.values.get(parameter)
         return str(own) if own is not None else self.run.preference(preference)
 
@@ -124,7 +124,7 @@ class CmdletStage:
         error.activity = error.activity or self.description.command
 
     def write(self, item: object) -> None:
-        """Pass an object on."""
+        """Pass an output object to the next command of the pipeline."""
         self._output.append(item)
         self._emit(item)
 
@@ -175,10 +175,13 @@ class CmdletStage:
 
 
 class ForEachStage(CmdletStage):
-    """ForEach-Object, which runs its blocks in its caller's scope."""
+    """ForEach-Object, which runs script blocks in the scope of its caller."""
 
     def begin(self) -> None:
-        """Bind the parameters, and run the begin block: that of -Begin, or else the first of several unnamed blocks."""
+        """Bind the parameters, and run the begin block.
+
+        The begin block is the value of -Begin. Without -Begin, it is the first block if there are several.
+        """
         self.bind()
         self._blocks = items(self.values.get("Process"))
         self._first, self._last = self.values.get("Begin"), self.values.get("End")
@@ -216,7 +219,7 @@ class ForEachStage(CmdletStage):
         self.run.evaluator.pass_on(found, self.write)
 
     def end(self) -> None:
-        """If there is no pipeline, process the parameter InputObject. Then run the end block."""
+        """Process the parameter InputObject if no command precedes this one in the pipeline, and run the end block."""
         if not self._piped:
             self.process(self.values.get("InputObject"))
         self._block(self._last, None)
@@ -227,7 +230,7 @@ class WhereStage(CmdletStage):
     """Where-Object."""
 
     def begin(self) -> None:
-        """Bind the parameters."""
+        """Bind the arguments of the command to the cmdlet's parameters."""
         from simulator.machine.powershell.types.operators import OPERATORS
 
         self.bind()
@@ -254,7 +257,7 @@ class WhereStage(CmdletStage):
         return truth(operate(self._operator, found, self.values.get("Value")) if self._operator else found)
 
     def end(self) -> None:
-        """If there is no pipeline, pass on the objects of the parameter InputObject that meet the condition."""
+        """Filter the parameter InputObject if no command precedes this one in the pipeline."""
         if not self._piped:
             for item in items(self.values.get("InputObject")):
                 self.process(item)
@@ -262,12 +265,15 @@ class WhereStage(CmdletStage):
 
 
 class SelectStage(CmdletStage):
-    """Select-Object. With -First, it stops the commands before it, unless it needs all of its input."""
+    """Select-Object. With -First, it stops the preceding commands as soon as it has enough objects.
+
+    With parameters such as -Last or -Unique, it reads all of its input first.
+    """
 
     _STREAMED = frozenset(("First", "Skip", "Property", "ExpandProperty", "ExcludeProperty"))
 
     def begin(self) -> None:
-        """Bind the parameters."""
+        """Bind the arguments of the command to the cmdlet's parameters."""
         super().begin()
         own = {name for name in self.values if not self.description.parameters[name.casefold()].common}
         self._streams = self._piped and own <= self._STREAMED
@@ -278,7 +284,7 @@ class SelectStage(CmdletStage):
         self._skip = skip if isinstance(skip, int) else 0
 
     def process(self, item: object) -> None:
-        """Pass on an object, or store it."""
+        """Pass on a selected object, or store the object if all input is needed before the selection."""
         if not self._streams:
             super().process(item)
             return
@@ -300,7 +306,7 @@ class SelectStage(CmdletStage):
             raise StopUpstream(self)
 
     def end(self) -> None:
-        """Select from the stored objects."""
+        """Select from the stored objects, unless the objects were passed on one by one."""
         if not self._streams:
             super().end()
 
@@ -309,7 +315,7 @@ class PassingStage(CmdletStage):
     """Write-Output, Out-Null, Out-Host and Out-Default, which pass on or discard each object immediately."""
 
     def begin(self) -> None:
-        """Bind the parameters."""
+        """Bind the arguments of the command to the cmdlet's parameters."""
         self.bind()
         self._target: Emit = self.write
         command = self.description.command
@@ -323,7 +329,7 @@ class PassingStage(CmdletStage):
         self._target(item)
 
     def end(self) -> None:
-        """Pass on or discard the objects that were given as a parameter."""
+        """Pass on or discard the objects of the parameter InputObject."""
         if "InputObject" in self.values:
             value = self.values["InputObject"]
             if self.values.get("NoEnumerate"):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Preparing the commands of a pipeline: names, arguments and splatting."""
+"""Prepare the commands of a PowerShell pipeline: names, arguments and splatting."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ class PipelineStep:
     """One command of a pipeline: its name and arguments.
 
     Args:
-        named: values by the names that the caller used; PRESENT for a name without a value.
-        loose: the names followed by a value that might belong to them, each with the value's position in `positional`.
-        program_arguments: the arguments as a program gets them.
+        named: named values. The value is PRESENT if the caller gave only the name.
+        loose: the parameters in the form `-Name value` that might be switches. Each entry is the name and the position
+            of the value in `positional`.
+        program_arguments: the arguments that a program gets if the command is a program.
     """
 
     name: object
@@ -52,11 +53,13 @@ class PipelineStep:
     dotted: bool = False
 
     def arguments(self) -> CommandArguments:
-        """Return the arguments in the form that functions take."""
+        """Return the arguments for a call of a PowerShell function."""
         return CommandArguments(list(self.named), list(self.positional), list(self.loose))
 
     def for_cmdlet(self, run: Interpreter, name: str) -> tuple[dict[str, object], list[object]]:
-        """Return the named and the unnamed arguments for a cmdlet, whose contract defines the switches.
+        """Return the named and the unnamed arguments for a cmdlet.
+
+        The cmdlet's description defines which parameters are switches and do not take the value after their name.
 
         Raises:
             CmdletError: a parameter that is not a switch does not have a value.
@@ -102,7 +105,7 @@ def tree(block: ScriptBlock) -> Block:
 
 
 def is_switch(run: Interpreter, name: str, parameter: str) -> bool:
-    """Return whether a parameter of a cmdlet is a switch, according to its contract."""
+    """Return whether a parameter is a switch according to the description of the cmdlet."""
     requested = parameter.casefold()
     description = commands.describe(run.session.machine, commands.ALIASES.get(name.casefold(), name))
     if description is None:
@@ -151,7 +154,7 @@ def prepare(run: Interpreter, node: CommandInvocation) -> PipelineStep:
 
 
 def _take(run: Interpreter, step: PipelineStep, node: SyntaxNode, pending: str) -> None:
-    """Add a value to a step. The value might belong to the name before it."""
+    """Add a value to the arguments of a step. The value might belong to the parameter name `pending`."""
     if isinstance(node, VariableExpression) and node.splat:
         if pending:
             step.named.append((pending, PRESENT))

@@ -56,7 +56,7 @@ class Sinks:
 
 
 def to_console(written: Written) -> Sinks:
-    """Return the sinks of a script without redirections."""
+    """Return sinks that collect all streams in `written` and show them on the console, without redirections."""
 
     def warn(text: str) -> None:
         written.warnings.append(text)
@@ -104,7 +104,10 @@ def _lines(text: str, emit: Emit) -> None:
 
 
 def _into(stream: str, emit: Emit) -> dict[str, Callable[..., None]]:
-    """Return the sinks that pass a stream's data on as objects, by the names of their fields in Sinks."""
+    """Return sinks that pass the data of a stream to `emit` as objects.
+
+    The keys are the names of the fields of Sinks.
+    """
     if stream == "2":
         return {
             "error": lambda error: emit(error_record(error)),
@@ -117,7 +120,7 @@ def _into(stream: str, emit: Emit) -> dict[str, Callable[..., None]]:
 
 
 def redirected(sinks: Sinks, stream: str, emit: Emit) -> Sinks:
-    """Return sinks in which a stream (`*` for all streams) is redirected to an output."""
+    """Return a copy of `sinks` in which a stream is redirected to `emit`. The stream `*` means all streams."""
     for each in _NAMES if stream == "*" else [stream]:
         sinks = replace(sinks, **_into(each, emit))
     return sinks

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Validation attributes of parameters."""
+"""Check arguments against the validation attributes of PowerShell parameters, such as `[ValidateSet()]`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _invalid(name: str, kind: str, message: str) -> CmdletError:
 
 
 def validate(run: Interpreter, name: str, parameter: FunctionParameter, value: object) -> None:
-    """Check a converted argument.
+    """Check an argument against the validation attributes of its parameter.
 
     Raises:
         CmdletError: the argument is invalid.

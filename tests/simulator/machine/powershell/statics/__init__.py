@@ -41,7 +41,7 @@ def _full(type_name: str) -> str:
 
 
 def read(session: Session, type_name: str, name: str) -> object:
-    """Return a static property.
+    """Return the value of a type's static property.
 
     Raises:
         NotModelled: the property is not modelled.
@@ -65,7 +65,7 @@ def read(session: Session, type_name: str, name: str) -> object:
 
 
 def call(session: Session, type_name: str, name: str, given: list[object]) -> object:
-    """Call a static method.
+    """Call a static method of a type, and return its result.
 
     Raises:
         NotModelled: the method is not modelled.
@@ -89,7 +89,7 @@ def call(session: Session, type_name: str, name: str, given: list[object]) -> ob
         raise NotModelled(f"[{type_name}]::{name}() with these arguments ({error})") from None
     except CmdletError as error:
         if error.error_id == "InvalidCastFromStringToInteger":
-            raise NotModelled(f"[{type_name}]::{name}() with an argument of another type") from None
+            raise NotModelled(f"[{type_name}]::{name}() with an argument of an unexpected type") from None
         raise
 
 
@@ -112,16 +112,16 @@ class Grid(PSObject):
         return key
 
     def at(self, place: object) -> object:
-        """Return a cell."""
+        """Return the value of a cell of the array."""
         return self.cells.get(self._key(place), default_of(self.element))
 
     def put(self, place: object, value: object) -> None:
-        """Set a cell."""
+        """Set the value of a cell of the array."""
         self.cells[self._key(place)] = cast(self.element, value)
 
 
 def default_of(element: str) -> object:
-    """Return the initial value of the cells of a new array."""
+    """Return the initial value of the cells of a new array with elements of the given type."""
     if element in INTEGERS or element in ("System.Boolean", "System.Double"):
         return cast(element, 0)
     if element in ("System.Object", "System.String"):
@@ -188,7 +188,7 @@ def _created(type_name: str, full: str, given: list[object]) -> object:
     if names.is_exception(full) and len(given) <= 2 and all(isinstance(item, str) for item in given[:1]):
         message = to_text(given[0]) if given else f"Exception of type '{full}' was thrown."
         if not given and full != "System.Exception":
-            raise NotModelled(f"the default message of a new {full}")
+            raise NotModelled(f"the default message of the exception {full}")
         inside = given[1] if len(given) > 1 else None
         return exception(full, message, inside if isinstance(inside, PSObject) else None)
     return _of_values(type_name, full, given)

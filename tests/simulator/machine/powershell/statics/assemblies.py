@@ -25,7 +25,7 @@ def location(assembly: str) -> str:
 
 
 def loaded() -> list[object]:
-    """Return the loaded assemblies as .NET objects."""
+    """Return the assemblies that PowerShell has loaded, as .NET objects."""
     found: list[object] = []
     for name, path in (("mscorlib", rf"{RUNTIME}\mscorlib.dll"), *((each, location(each)) for each in ASSEMBLIES)):
         version = "4.0.0.0" if name == "mscorlib" else "3.0.0.0"

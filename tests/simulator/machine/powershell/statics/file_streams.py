@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Open files and hash algorithms as objects: FileStream, StreamReader, FileInfo, SHA1 and similar classes.
 
-https://learn.microsoft.com/dotnet/api/system.io.filestream,
+Sources: https://learn.microsoft.com/dotnet/api/system.io.filestream,
 https://learn.microsoft.com/dotnet/api/system.security.cryptography.hashalgorithm
 """
 
@@ -60,7 +60,7 @@ class FileStream(PSObject):
             raise method_failure(name, count, "System.NotSupportedException", "Stream does not support writing.")
 
     def Read(self, buffer: object, offset: object, count: object) -> object:  # noqa: N802
-        """Read bytes into a part of an array, and return their number."""
+        """Read bytes from the file into a part of an array, and return the number of bytes."""
         self._usable("Read", 3)
         if self._writable or not isinstance(buffer, list) or len(buffer) < integer(offset) + integer(count):
             raise NotModelled("FileStream.Read() with these arguments")
@@ -72,7 +72,7 @@ class FileStream(PSObject):
         return len(found)
 
     def Write(self, buffer: object, offset: object, count: object) -> object:  # noqa: N802
-        """Write a part of an array."""
+        """Write the given part of a byte array to the file."""
         self._usable("Write", 3, write=True)
         data = octets(buffer)
         start, size = integer(offset), integer(count)
@@ -185,18 +185,18 @@ class HashAlgorithm(PSObject):
         return integer(count)
 
     def TransformFinalBlock(self, data: object, offset: object, count: object) -> object:  # noqa: N802
-        """Hash the last block, set `Hash`, and return the block."""
+        """Hash the last block, set the property `Hash` to the hash of all blocks, and return the last block."""
         block = octets(data)[integer(offset) : integer(offset) + integer(count)]
         self._state.update(block)
         self._finish()
         return byte_array(block)
 
     def Dispose(self) -> object:  # noqa: N802
-        """Release the object."""
+        """Do nothing. In .NET, this method releases the object's resources."""
         return None
 
     def Clear(self) -> object:  # noqa: N802
-        """Release the object."""
+        """Do nothing. In .NET, this method releases the object's resources."""
         return None
 
 
@@ -204,7 +204,11 @@ class MissingFile(PSObject):
     """A FileInfo for a file that does not exist. Properties and methods that need the file are not modelled."""
 
     def find(self, name: str) -> str | None:
-        """Return a property's name, or None if it is unknown. Raise NotModelled for a member that needs the file."""
+        """Return a property's name as capitalized in the object, or None if the property is unknown.
+
+        Raises:
+            NotModelled: the member needs the file.
+        """
         if name.casefold() in ("length", "lastwritetime", "creationtime", "attributes", "mode", "openread"):
             raise NotModelled(f"the member {name} of the FileInfo of a file that does not exist")
         return super().find(name)

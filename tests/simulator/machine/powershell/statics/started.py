@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""System.Diagnostics.Process: starting a program without waiting for it.
+"""Start programs with the .NET class System.Diagnostics.Process, without waiting for their end.
 
-https://learn.microsoft.com/dotnet/api/system.diagnostics.process,
+Sources: https://learn.microsoft.com/dotnet/api/system.diagnostics.process,
 https://learn.microsoft.com/dotnet/api/system.diagnostics.processstartinfo
 
 The program's output is always discarded. On Windows, this happens only if the output is redirected and no handler reads

@@ -321,7 +321,7 @@ def encoding(name: str) -> PSObject:
 
 
 def _console_error(session: Session) -> object:
-    """Return the standard error writer, which has only the method WriteLine."""
+    """Return the value of `[Console]::Error`, a text writer that has only the method WriteLine."""
 
     def write_line(text: object = "") -> None:
         if session.standard_error is None:

@@ -1,8 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Arithmetic: conversion of operands to numbers, and the type of results (Double if no other type fits).
+"""Calculate as PowerShell does: convert operands to numbers, and choose the type of the result.
 
-https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_arithmetic_operators
+The result is a Double if no other type can represent it.
+
+Source: https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_arithmetic_operators
 """
 
 from __future__ import annotations
@@ -102,7 +104,7 @@ def _wide(value: int) -> bool:
 
 
 def _result(left: Number, right: Number, found: int) -> Number:
-    """Return an integer result in the common type of the operands, or as a Double if it does not fit."""
+    """Return an integer result in the common type of the operands, or a Double if this type is too small."""
     if isinstance(left, UInt64) or isinstance(right, UInt64):
         if not (isinstance(left, UInt64) and isinstance(right, UInt64)):
             raise NotModelled("arithmetic with UInt64 and another type")
@@ -167,7 +169,7 @@ def _merged(left: dict[object, object], right: object) -> object:
     made = Hashtable(left)
     known = {to_text(key).casefold() for key in left}
     if any(to_text(key).casefold() in known for key in right):
-        raise NotModelled("adding a hash table to one with the same key")
+        raise NotModelled("adding a hash table to another one that has the same key")
     made.update(right)
     return made
 
@@ -186,7 +188,7 @@ def subtract(left: object, right: object) -> object:
 
 
 def multiply(left: object, right: object) -> object:
-    """Return `left * right`. If the left operand is a string or a list, it is repeated."""
+    """Return `left * right`. If `left` is a string or a list, repeat it `right` times."""
     if left is None:
         return None
     if isinstance(left, str) and not isinstance(left, Char):

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Comparing values: equality, order, and the order of strings in the culture en-US.
+"""Compare values as PowerShell does: equality, order, and the order of strings in the culture en-US.
 
-https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_comparison_operators
+Source: https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_comparison_operators
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def _letters(text: str) -> tuple[int, str]:
 
 
 def compare_texts(left: str, right: str, *, sensitive: bool = False) -> int:
-    """Return -1, 0 or 1 in the order of en-US: punctuation, digits, letters. With `sensitive`, `a` comes before `A`.
+    """Compare two strings in the order of en-US, and return -1, 0 or 1.
+
+    Punctuation comes before digits, and digits before letters. With `sensitive`, `a` comes before `A`.
 
     Raises:
         NotModelled: the order depends on the culture library (NLS or ICU).
@@ -67,7 +69,7 @@ def _plain(value: object) -> object:
 
 
 def compare(left: object, right: object, *, sensitive: bool = False) -> int:
-    """Return -1, 0 or 1 after converting the right value to the type of the left value.
+    """Compare two values, and return -1, 0 or 1. The right value is converted to the type of the left value.
 
     Raises:
         CmdletError: the right value cannot be converted, or the left value is not comparable.
@@ -171,7 +173,7 @@ def same(left: object, right: object, *, sensitive: bool = False) -> bool:
 
 
 def find_key(table: dict[object, object], requested: object) -> object:
-    """Return the key in a dictionary that equals the requested key, or None if no key equals it.
+    """Return the dictionary's key that equals the requested key, or None if there is no such key.
 
     String keys are case-sensitive only in a GenericDictionary.
     """

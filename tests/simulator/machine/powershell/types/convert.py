@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""PowerShell's type conversions: `[type]value`."""
+"""Convert values to types as PowerShell does: `[type]value`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ def truth(value: object) -> bool:
 
 
 def items(value: object) -> list[object]:
-    """Return the objects that a pipeline passes on for a value: a list's items, or the value itself unless null."""
+    """Return the objects that a pipeline passes on for a value.
+
+    These are the items of a list, no objects for null, and otherwise the value itself.
+    """
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
@@ -134,7 +137,7 @@ def _bool(value: object, kind: str) -> object:
 
 
 def version(text: str) -> PSObject:
-    """Return a System.Version. Raise CmdletError if the string is not a version."""
+    """Return a string as a System.Version. Raise CmdletError if the string is not a version."""
     parts = text.strip().split(".")
     if not 2 <= len(parts) <= 4 or not all(part.isdigit() for part in parts):
         raise bad_cast(f'Cannot convert value "{text}" to type "System.Version".', "InvalidCastParseTargetInvocation")
@@ -164,7 +167,7 @@ def _through(short: str) -> Callable[[object, str], object]:
 
 
 def guid(text: str) -> PSObject:
-    """Return a System.Guid. Raise CmdletError if the string is not a GUID."""
+    """Return a string as a System.Guid. Raise CmdletError if the string is not a GUID."""
     try:
         found = str(uuid.UUID(text))
     except ValueError:
@@ -175,7 +178,7 @@ def guid(text: str) -> PSObject:
 
 
 def address(text: str) -> PSObject:
-    """Return a System.Net.IPAddress. Raise CmdletError if the string is not an IP address."""
+    """Return a string as a System.Net.IPAddress. Raise CmdletError if the string is not an IP address."""
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
@@ -189,7 +192,7 @@ def address(text: str) -> PSObject:
 
 
 def uri(text: str) -> PSObject:
-    """Return a System.Uri. Raise NotModelled for anything but a simple http or https URL."""
+    """Return a string as a System.Uri. Raise NotModelled for anything but a simple http or https URL."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not re.fullmatch(r"[\x21-\x7e]+", text) or "%" in text:
         raise NotModelled(f"the conversion of {text} to [uri]")

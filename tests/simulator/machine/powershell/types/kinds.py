@@ -91,7 +91,7 @@ class TypedArray(list[object]):
 
     @property
     def type_name(self) -> str:
-        """The array's type, not that of its items."""
+        """The type of the array itself, such as `System.String[]`."""
         return f"{self.element}[]"
 
 
@@ -209,7 +209,7 @@ class Closure(ScriptBlock):
 
 
 def byte_array(data: bytes) -> TypedArray:
-    """Return bytes as Byte[]."""
+    """Return bytes as a .NET array of the type Byte[]."""
     return TypedArray([Byte(item) for item in data], "System.Byte")
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Type names: accelerators, full names, enumerations."""
+"""Resolve the names of .NET types, with PowerShell's accelerators, and the names of enumeration members."""
 
 from __future__ import annotations
 
@@ -321,7 +321,7 @@ _FILES = ("System.IO.FileInfo", "System.IO.DirectoryInfo")
 
 
 def is_type(value: object, name: str) -> bool:
-    """Return whether `value -is [name]`."""
+    """Return the result of `value -is [name]`."""
     requested = resolve(name)
     if value is None:
         return False

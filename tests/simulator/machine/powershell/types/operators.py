@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Binary operators, by name."""
+"""Evaluate PowerShell's binary operators, such as `-split`, by their names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ LONGEST_RANGE = 1_000_000
 
 
 def _filtering(test: Callable[[object, object, bool], bool]) -> Operator:
-    """Return an operator that performs a test. For a list on the left, the operator returns the items that pass."""
+    """Return an operator that performs the given test.
+
+    If the left operand is a list, the operator returns the items of this list that pass the test.
+    """
 
     def operate(left: object, right: object, sensitive: bool) -> object:
         if isinstance(left, list):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Patterns: conversion of .NET's regular expressions to Python's syntax, wildcards, and replacement patterns."""
+"""Convert .NET regular expressions, wildcard patterns and replacement patterns for Python's module `re`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def translate(pattern: object) -> str:
 
 
 def compiled(pattern: object, *, sensitive: bool = False) -> re.Pattern[str]:
-    """Return a compiled pattern.
+    """Return a .NET regular expression as a compiled Python pattern.
 
     Raises:
         NotModelled: the pattern is invalid, or has syntax that differs in Python.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Converting values to text: in strings (`"$value"`), in the results of `-join`, and on the console."""
+"""Convert values to strings as PowerShell does: in strings (`"$value"`), with `-join`, and on the console."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _NO_TEXT = ("Exception", ".ErrorCategoryInfo", ".InvocationInfo")
 def double_text(value: float) -> str:
     """Return a Double as PowerShell shows it, with 15 digits (.NET's G15) and in the invariant culture.
 
-    https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/engine/LanguagePrimitives.cs
-    (DoublePrecision)
+    Source: DoublePrecision in src/System.Management.Automation/engine/LanguagePrimitives.cs of
+    https://github.com/PowerShell/PowerShell
     """
     if math.isnan(value) or math.isinf(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
@@ -34,7 +34,7 @@ def double_text(value: float) -> str:
 
 
 def to_text(value: object) -> str:
-    """Return the text of a value within a string.
+    """Return a value as the string that PowerShell inserts for the value in `"$value"`.
 
     Raises:
         NotModelled: the text would contain script positions or stack traces, or it depends on PowerShell's version.

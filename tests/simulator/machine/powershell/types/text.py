@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Formatting values with .NET format strings: `-f`, ToString(format) and dates."""
+"""Format values with .NET format strings: `-f`, ToString(format) and dates."""
 
 from __future__ import annotations
 
