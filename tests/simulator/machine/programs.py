@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find and run programs: find the file for a name, identify the program in this file, and call its Python model."""
+"""Find and run programs: find the file for a name, identify the program in this file, and run its simulation."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read the settings that decide which requests WinRM accepts from a machine's registry.
+"""Read from a machine's registry the settings that decide which requests WinRM accepts.
 
 `simulator.windows.system.winrm` changes these settings.
 """

@@ -82,7 +82,7 @@ class WinrsShell(Shell):
         self._commands: dict[str, ShellCommand] = {}
 
     def command(self, request: WsmanRequest) -> str:
-        """Create a command. It starts immediately if its standard input is a console, or else after all of its input.
+        """Create a command. It starts immediately if its standard input is a console, or else at the end of its input.
 
         The standard input is a pipe instead of a console if WINRS_CONSOLEMODE_STDIN is false.
         """

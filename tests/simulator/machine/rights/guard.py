@@ -40,7 +40,7 @@ class InvalidOwnerError(RightsError):
 
 
 class Guard:
-    """Checks whether the acting user may access a machine's files.
+    """The guard of a machine's files, which checks whether the acting user may access a file.
 
     Args:
         lists: the machine's access lists.
@@ -59,7 +59,7 @@ class Guard:
 
     @property
     def token(self) -> Token | None:
-        """The token of the acting user, or None if everything is allowed (Windows itself acts, or no checks)."""
+        """The token of the acting user. None means that Windows itself acts, or that checks are disabled."""
         return self._acting.token if self._acting else None
 
     def require(self, path: str, rights: int, enabled: Collection[str] = ()) -> None:

@@ -62,7 +62,10 @@ def cloudbase_init(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _configure(run: CloudbaseRun, version: str) -> bool:
-    """Load the metadata service, run the plugins before and after that, and return whether the machine reboots."""
+    """Run the early plugins, load the metadata service, and run the other plugins.
+
+    Return whether the machine reboots.
+    """
     run.log("INFO", _INIT, f"Cloudbase-Init version: {version}")
     for name in run.configuration.items("plugins"):
         if name in plugins.BEFORE_METADATA:

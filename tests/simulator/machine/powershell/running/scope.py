@@ -180,7 +180,7 @@ class VisibleVariables:
         return known or lower in ("null", "?") or self._automatic(lower) is not None
 
     def set(self, name: str, value: object, *, kind: str | None = None) -> None:
-        """Set a variable in the scope that `name` contains (`global:`), or in the current scope.
+        """Set a variable in the scope that `name` contains, such as `global:`, or else in the current scope.
 
         This value and later values of the variable are converted to the type `kind`.
         """
@@ -237,7 +237,7 @@ class VisibleVariables:
         return None
 
     def define(self, name: str, block: Block, *, is_filter: bool) -> None:
-        """Define a function in the current scope, or in the scope that `name` contains, such as `global:`."""
+        """Define a function in the scope that `name` contains, such as `global:`, or else in the current scope."""
         space, lower = self._place(name)
         bare = name.rpartition(":")[2]
         self._chain(space)[0].functions[lower] = FunctionInfo(bare, block, is_filter)

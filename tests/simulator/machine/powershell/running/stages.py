@@ -257,7 +257,7 @@ class WhereStage(CmdletStage):
         return truth(operate(self._operator, found, self.values.get("Value")) if self._operator else found)
 
     def end(self) -> None:
-        """Filter the parameter InputObject if no command precedes this one in the pipeline."""
+        """Filter the objects of the parameter InputObject if no command precedes this one in the pipeline."""
         if not self._piped:
             for item in items(self.values.get("InputObject")):
                 self.process(item)

@@ -56,7 +56,7 @@ class Sinks:
 
 
 def to_console(written: Written) -> Sinks:
-    """Return sinks that collect all streams in `written` and show them on the console, without redirections."""
+    """Return sinks that collect the streams of a script without redirections in `written`."""
 
     def warn(text: str) -> None:
         written.warnings.append(text)
