@@ -18,7 +18,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Builds a bundle with everything that the hosts of the play need; contacts no node."""
+    """Builds a bundle with everything that the hosts of the play need, without contacting any node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "path": {"type": "path", "required": True},

@@ -14,7 +14,7 @@ from ..plugin_utils.values.ansible_data import plain
 
 
 def maintenance_stage(record: t.Mapping[str, t.Any], stage: str, **values: t.Any) -> dict[str, t.Any]:
-    """Return a copy of a node's maintenance record that has the given stage."""
+    """Return a copy of a node's maintenance record with another stage and, if given, other values."""
     try:
         return maintenance.advance(plain(record), stage, time.time(), **plain(values))
     except ValueError as error:

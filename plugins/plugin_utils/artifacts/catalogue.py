@@ -171,7 +171,7 @@ def find_kind(name: object, known: t.Mapping[str, Kind], *, has_url: bool = Fals
     if not kind.url and not has_url:
         hint = f"In a list of versions, add url to the version. For the role that installs {name}, set "
         hint += f"{kind.variables}_url."
-        raise UnknownKindError("artifact kind", name, "expected a kind with a public URL", hint)
+        raise UnknownKindError("artifact kind", name, "expected an artifact kind that has a default download URL", hint)
     return kind
 
 

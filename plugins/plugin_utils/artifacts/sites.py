@@ -42,7 +42,7 @@ class ArtifactSite:
     """Trusted SHA-256 of the site's files by path below `url`, such as the checksums in a bundle's signed index."""
 
     def digest(self, url: str) -> str:
-        """Return the site's trusted SHA-256 of the file at a publisher's URL, or an empty string if it has none."""
+        """Return the trusted SHA-256 of the site's copy of a publisher's file, or an empty string if the site has none."""
         parts = urllib.parse.urlsplit(url)
         return self.digests.get(f"{parts.netloc.rpartition('@')[2]}{urllib.parse.unquote(parts.path)}", "")
 

@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Create, read and use the Ed25519 key pair that signs a bundle's index (PEM, with PKCS#8 or SubjectPublicKeyInfo).
+"""Create, read and use the Ed25519 key pair that signs a bundle's index.
+
+Both keys are in PEM: the private key as PKCS#8, the public key as SubjectPublicKeyInfo.
 
 `cryptography` is a requirement of ansible-core itself.
 """

@@ -209,7 +209,7 @@ def check(images: t.Sequence[ContainerImage]) -> None:
         for name in (image.name, *image.aliases):
             if owner.setdefault(name, image.name) != image.name:
                 hint = f"{owner[name]} already has this name."
-                raise ResourceError("images", name, "expected each name once", hint)
+                raise ResourceError("images", name, "expected a name or alias that no other image has", hint)
 
 
 def kept(images: t.Sequence[ContainerImage], more: t.Sequence[str] = ()) -> tuple[str, ...]:

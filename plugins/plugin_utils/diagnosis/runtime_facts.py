@@ -216,7 +216,7 @@ def _configured_image(result: CallResult | None) -> str:
 
 
 def _images(listed: CallResult | None, checked: CallResult | None) -> dict[str, ImageState]:
-    """Return the states of the images that `ctr images check` lists, with the builds from `ctr images list`.
+    """Return the states of the images that `ctr images check` lists, with their Windows builds from `ctr images list`.
 
     The output of `check` is used even if the command fails, because it prints the whole table before it fails.
     """

@@ -244,7 +244,7 @@ class Resource(abc.ABC):
         """
 
     def observe_offline(self) -> tuple[Call, ...]:
-        """Return the calls that read the current state, without those that contact other machines."""
+        """Return the calls that read the current state, except those that contact other machines."""
         return self.observe()
 
     def likely_space(self) -> SpaceRequirement | None:

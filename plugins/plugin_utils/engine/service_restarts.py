@@ -93,7 +93,7 @@ def _started(changes: t.Iterable[Planned]) -> set[str]:
 
 
 def unique(names: t.Iterable[str]) -> list[str]:
-    """Return the names in order, without duplicates; service names are not case-sensitive."""
+    """Return the names in their order, without duplicates. Names that differ only in case are duplicates."""
     seen: dict[str, str] = {}
     for name in names:
         seen.setdefault(name.lower(), name)

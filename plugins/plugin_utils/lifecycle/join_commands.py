@@ -112,10 +112,10 @@ def calls(stage: Stage, listed: t.Sequence[JoinCommand], first: int = 0) -> tupl
 
 
 def record(ended: int) -> Call:
-    """Return the call that records how many of the programs that run after kubeadm have ended.
+    """Return the call that records the number of post-kubeadm programs that have ended.
 
     Args:
-        ended: how many have ended.
+        ended: the number of programs that have ended.
     """
     parameters = {"path": RECORD, "content": f"{ended}\n", "sddl": ADMINISTRATORS_ONLY_FILE}
     return action(f"record-{ended}", "@write-file", parameters)

@@ -28,7 +28,7 @@ class PasswordFile:
         self._path, self._option = pathlib.Path(path), option
 
     def check(self) -> None:
-        """Check that only the owner can access the file, or that it can be created. Nothing is written.
+        """Check that only the owner can access the file or, if there is no file, that it can be created. Write nothing.
 
         Raises:
             ResourceError: other users can access the file, or its folder is not writable.

@@ -38,8 +38,8 @@ class Join:
     ca_cert_hashes: tuple[str, ...]
     """Hashes of the public keys of the cluster's CAs, as `sha256:…`."""
     discovery_file: bool = False
-    """Whether kubeadm reads the cluster's endpoint from the file DISCOVERY. Otherwise, it reads the endpoint from the
-    ConfigMap cluster-info, which it gets from `api_server`. Source: cmd/kubeadm/app/discovery."""
+    """Whether kubeadm reads the cluster's endpoint from the file `DISCOVERY`. If false, it reads the endpoint from the
+    cluster-info ConfigMap, which it gets from `api_server`. Source: cmd/kubeadm/app/discovery."""
     node_name: str = ""
     """Name of the node; empty: the machine's host name."""
     cri_socket: str = node_paths.CONTAINERD_PIPE

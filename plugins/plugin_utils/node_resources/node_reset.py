@@ -3,8 +3,8 @@
 """The resources of role node_reset, which return a machine to its state before it joined a cluster.
 
 The resources that a join creates are defined by node_resources/node_join.py, lifecycle/join.py and the networks' data
-files. If the preparation of the machine also defines such a resource, a reset restores it as the preparation defines
-it. A reset removes all others.
+files. A reset removes these resources, except those that the preparation of the machine also defines: it restores
+those to the state that the preparation gives them.
 """
 
 from __future__ import annotations

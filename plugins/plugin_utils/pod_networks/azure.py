@@ -51,10 +51,10 @@ class AzureCni(NetworkRules):
         return {"Nameservers": servers, "Search": [f"svc.{self.settings.dns_domain}"]}
 
     def _policies(self, *, dsr: bool) -> list[EndpointPolicy]:
-        """Return the policies in the form that azure-vnet expects, regardless of the HNS API that it uses.
+        """Return the endpoint policies in the form that azure-vnet expects, which is the same for each HNS API.
 
         Traffic to services is not exempt from outbound NAT. With direct server return, the load balancer handles this
-        traffic; otherwise, the policy ROUTE handles it.
+        traffic; otherwise, the ROUTE policy handles it.
         """
         settings = self.settings
         exceptions = broadest([settings.pods_subnet, *settings.vnet_subnets])

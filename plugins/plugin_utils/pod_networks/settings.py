@@ -80,7 +80,7 @@ class ClusterSettings:
     linux: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """How the network is installed on Linux nodes, as cluster_info returns it; empty if unknown."""
     version: str = ""
-    """Version of the network to assume if the cluster does not show it."""
+    """Version of the network plugin to assume if the cluster does not reveal it."""
 
     @property
     def network_version(self) -> str:

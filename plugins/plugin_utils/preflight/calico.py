@@ -96,10 +96,10 @@ def requested_changes(node: HostVariables, calico: Facts) -> list[RequestedChang
 
 
 def windows_nodes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem if the Tigera operator's DaemonSet would replace the networks of live Windows nodes.
+    """Return a problem if the Tigera operator's DaemonSet would replace the networks of Windows nodes.
 
-    This DaemonSet runs on all Windows nodes, including nodes that are not drained, and removes other HNS networks when
-    it starts (projectcalico/calico v3.31.5 node/windows-packaging/CalicoWindows/node, node-service.ps1).
+    This DaemonSet runs on all Windows nodes, including nodes that are not drained, and removes HNS networks of others
+    when it starts (projectcalico/calico v3.31.5 node/windows-packaging/CalicoWindows/node, node-service.ps1).
 
     Args:
         node: the host.

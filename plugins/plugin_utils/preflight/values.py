@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the values of a host's variables: their types first, then what each value means."""
+"""Check the values of a host's variables: first their types, then whether each value is valid."""
 
 from __future__ import annotations
 

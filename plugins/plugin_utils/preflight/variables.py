@@ -162,7 +162,7 @@ def _yaml(path: pathlib.Path) -> t.Any:
 
 
 def _registered(tasks: t.Any) -> t.Iterator[str]:
-    """Return the names that tasks register, including tasks in blocks."""
+    """Return the names of the variables that tasks register, including those of tasks in blocks."""
     for task in tasks or ():
         if "register" in task:
             yield task["register"]

@@ -45,7 +45,7 @@ class Expectations:
     offline: bool
     """Whether the run is meant to work without a network, so that nothing may be downloaded."""
     max_fill_percent: int
-    """Maximum percentage of drive C that may be in use; 0 accepts a full drive."""
+    """Maximum percentage of drive C that may be in use; 0 means no limit."""
 
 
 Checks = t.Iterator[ImageCheck]

@@ -38,7 +38,7 @@ def node_entry(results: HostResults, *, check_mode: bool) -> dict[str, t.Any]:
 
     Args:
         results: the results of the host.
-        check_mode: whether the run only planned.
+        check_mode: whether the run was in check mode, so that it planned changes but made none.
     """
     record, plan = results.record, results.plan or {}
     status, message = _status(results, check_mode=check_mode)

@@ -120,7 +120,7 @@ def _is_resumed(host: Variables) -> bool:
 
 
 def _plans(host: Variables) -> list[dict[str, t.Any]]:
-    """Return the replacement plans of the play's hosts, one for each host. A host without a plan has an empty one."""
+    """Return one replacement plan for each host of the play; an empty dictionary if the host has no plan."""
     return [host.of_host(name, "node_replace_planned", default={}) for name in host.value("ansible_play_hosts")]
 
 

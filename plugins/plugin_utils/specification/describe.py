@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Describe the fields of dataclasses, and what their annotations accept, for messages and documentation."""
+"""Describe dataclass fields, and the values that their annotations allow, for messages and documentation."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def kind(value: object) -> str:
 
 
 def text_without_secrets(text: str) -> str:
-    """Return the text without credentials, URL queries and other secrets, so that it is safe to print."""
+    """Return the text without credentials, URL queries or other secrets, so that it is safe to print."""
     return printable(redact_value(text))
 
 

@@ -80,7 +80,7 @@ def actions_text(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
 
 
 def parse(value: t.Sequence[int] | None) -> str:
-    """Return the failure actions in the bytes of a registry value as a string, or `nothing` if there are none."""
+    """Decode the bytes of a service's registry value, and describe its failure actions; `nothing` if there are none."""
     data = bytes(value or ())
     if len(data) < _HEAD.size:
         return "nothing"

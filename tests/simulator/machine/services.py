@@ -71,7 +71,7 @@ class Services:
         """Services that start before the others of their load ordering group (or without a group) at the next boots."""
 
     def names(self) -> list[str]:
-        """Return the sorted names of all services. The drivers of a fresh Windows are not included."""
+        """Return the sorted names of all services, without the drivers of a new Windows installation."""
         found = self._registry.subkeys(ROOT)
         return sorted((name for name in found if self._registry.get(f"{ROOT}\\{name}", "ImagePath")), key=str.casefold)
 

@@ -70,7 +70,7 @@ class PowerShellCommandLine:
 
 
 def parse_command_line(line: str) -> PowerShellCommandLine | None:
-    """Parse a command line.
+    """Parse a command line that starts PowerShell.
 
     Returns:
         The parsed command line, or None if the program is not PowerShell.

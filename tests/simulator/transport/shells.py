@@ -74,7 +74,7 @@ class Shell(ABC):
         """Stop all commands, because the shell ends; the caller must hold `changed`."""
 
     def close(self) -> None:
-        """End the shell: stop its commands, and abort waiting requests; further calls have no effect."""
+        """End the shell: stop its commands, and abort requests that wait for output. An ended shell is left alone."""
         with self.changed:
             if self.closed:
                 return

@@ -25,11 +25,11 @@ SECONDS = 10.0  # seconds of Windows' time until a pool is released
 
 @dataclass
 class Pools:
-    """Data about HNS's port pools in addition to their ranges.
+    """Bookkeeping for HNS's port pools. The ranges themselves are in PortRanges.
 
     Args:
-        networks: the ids of removed networks whose pools may not be released yet.
-        too_early: how many external networks were created before the pools of a removed network were released.
+        networks: the ids of removed networks whose pools might still be reserved.
+        too_early: the number of external networks that were created while the pool of a removed network was reserved.
     """
 
     networks: set[str] = field(default_factory=set)

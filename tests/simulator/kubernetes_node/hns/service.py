@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HNS's objects on one machine: the operations on them, and their side effects."""
+"""Operations on the HNS objects of one machine, including the operations' side effects."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class _NssmService:
 def executable(machine: Machine, name: str) -> str:
     """Return the path of the program that a service runs, or an empty string if the service does not exist.
 
-    If the service runs nssm, this is the path of nssm's application.
+    If the service runs nssm, this is the path of the application that nssm starts, not of nssm.exe.
     """
     service = machine.services.get(name)
     if service is None or not service.argv:

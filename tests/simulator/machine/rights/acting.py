@@ -53,7 +53,7 @@ class Acting:
             self._thread.token = before
 
     def carried(self, work: Callable[Given, Result]) -> Callable[Given, Result]:
-        """Return a function that acts as the current user even if it runs in another thread."""
+        """Return a function that runs `work` as the current user, even in another thread."""
         token = self.token
 
         def run(*given: Given.args, **named: Given.kwargs) -> Result:

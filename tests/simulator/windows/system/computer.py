@@ -114,7 +114,7 @@ def get_computer_info(machine: Machine, bound: Bound) -> Iterable[object]:
 def confirm_secure_boot(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Confirm-SecureBootUEFI.
 
-    The setting `secure_boot` is true or false, or `none` for a machine with a BIOS.
+    The setting `secure_boot` is true or false, or `none` for a machine with a legacy BIOS instead of UEFI.
     """
     state = machine.settings.option("secure_boot", True)
     if state not in (True, False):

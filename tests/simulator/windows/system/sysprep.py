@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The program sysprep.exe: validation, generalization, and the specialize pass at the next boot.
 
-The validation fails if an app is not provisioned for all users, or if a reboot for features or updates is pending. It
-then leaves the image state unchanged. If the generalization itself fails, the image state becomes
-IMAGE_STATE_UNDEPLOYABLE. The program runs until everything is finished. The setting `sysprep_seconds` is the
+The validation fails if an app is not provisioned for all users, or if a reboot for features or updates is pending. In
+that case, the image state does not change. If the generalization itself fails, the image state becomes
+IMAGE_STATE_UNDEPLOYABLE. The process ends when the generalization has ended. The setting `sysprep_seconds` is the
 duration of the generalization. `sysprep_fault` makes sysprep fail (see sysprep_faults.py).
 Source: https://learn.microsoft.com/windows-hardware/manufacture/desktop/sysprep-command-line-options
 """

@@ -118,7 +118,7 @@ def get_task(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def unregister(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Unregister-ScheduledTask. Without -Confirm:$false, it fails because it asks for confirmation."""
+    """Simulate Unregister-ScheduledTask. Without -Confirm:$false, it fails, because no one can confirm."""
     found = _select(machine, bound)
     if "Confirm" not in bound or bound.flag("Confirm"):
         raise CmdletError(

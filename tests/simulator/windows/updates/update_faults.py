@@ -105,7 +105,7 @@ def _hresult(value: object) -> int:
     if isinstance(value, int):
         return value & 0xFFFFFFFF
     if re.fullmatch(r"0[xX][0-9A-Fa-f]{8}", str(value)) is None:
-        raise ValueError(f"expected an hresult such as 0x800f0922, got {value!r}")
+        raise ValueError(f"expected an HRESULT such as 0x800f0922, got {value!r}")
     return int(str(value), 16)
 
 

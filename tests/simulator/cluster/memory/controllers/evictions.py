@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Delete pods because of their node's NoExecute taints, and mark pods on unreachable nodes as not ready.
 
-Kubernetes does this in the controllers taint-eviction and nodelifecycle.
+In Kubernetes, the taint-eviction and node-lifecycle controllers do this.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class Runspace:
             session.environment = dict(self.environment)
 
     def leave(self, session: Session) -> None:
-        """Save what a pipeline changed in its process: the current folder and the environment."""
+        """Save the current folder and the environment at the end of a pipeline, for the next pipeline."""
         self.directory, self.environment = session.directory, dict(session.environment)
 
     @property
@@ -159,7 +159,7 @@ class VisibleVariables:
             known = self.function(lower)
             return ScriptBlock(known.block, known.block.text) if known else self._built_in(lower)
         if space and space not in _NAMESPACES:
-            raise NotModelled(f"the variable ${name}")
+            raise NotModelled(f"the namespace of the variable ${name}")
         for scope in self._chain(space):
             if lower in scope.variables:
                 return scope.variables[lower]
@@ -191,7 +191,7 @@ class VisibleVariables:
         if space == "function":
             raise NotModelled("an assignment to $function:")
         if space and space not in _NAMESPACES:
-            raise NotModelled(f"the variable ${name}")
+            raise NotModelled(f"the namespace of the variable ${name}")
         if lower == "null":
             return
         if lower in ("true", "false", "?", "host", "pid", "home", "pshome", "error", "psversiontable"):

@@ -150,5 +150,5 @@ def test_names_that_stay() -> None:
     with pytest.raises(ResourceError) as refusal:
         listing.check([image(aliases=["m.example/a:1"]), image(name=APP, aliases=["m.example/a:1"])])
     assert str(refusal.value) == (
-        f"images: expected each name once, got 'm.example/a:1'. {PAUSE} already has this name."
+        f"images: expected a name or alias that no other image has, got 'm.example/a:1'. {PAUSE} already has this name."
     )
