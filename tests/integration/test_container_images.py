@@ -292,7 +292,7 @@ def test_as_many_pulls_run_in_parallel_as_requested(machines: Machines) -> None:
         ({"images": [{"reference": PAUSE}]}, "got a mapping with the key 'reference'"),
         ({"images": [{"name": PAUSE, "tag": "1"}]}, "got 'tag'"),
         ({"images": [{"name": PAUSE, "digest": "x"}]}, "sha256:"),
-        ({"images": [PAUSE, {"name": "r.example/a:1", "aliases": [PAUSE]}]}, "expected a name or alias that no other image has"),
+        ({"images": [PAUSE, {"name": "r.example/a:1", "aliases": [PAUSE]}]}, "a name or alias that no other image has"),
         ({"images": [PAUSE], "registries": {"https://r": {}}}, "no node was touched: registries: expected a host"),
         ({"images": [PAUSE], "registries": {"r": {"password": SECRET}}}, "expected both password and username"),
         ({"images": [PAUSE], "parallel": 0}, "parallel"),

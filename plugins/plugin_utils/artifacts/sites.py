@@ -42,7 +42,14 @@ class ArtifactSite:
     """Trusted SHA-256 of the site's files by path below `url`, such as the checksums in a bundle's signed index."""
 
     def digest(self, url: str) -> str:
-        """Return the trusted SHA-256 of the site's copy of a publisher's file, or an empty string if the site has none."""
+        """Return the trusted SHA-256 of the site's copy of a file.
+
+        Args:
+            url: the file's URL at its publisher.
+
+        Returns:
+            The checksum, or an empty string if the site has none.
+        """
         parts = urllib.parse.urlsplit(url)
         return self.digests.get(f"{parts.netloc.rpartition('@')[2]}{urllib.parse.unquote(parts.path)}", "")
 

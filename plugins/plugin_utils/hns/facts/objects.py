@@ -143,7 +143,9 @@ def cmdlet(call_id: str) -> str:
 
 
 def listing_calls(timeout: float) -> tuple[Call, ...]:
-    """Return one listing call for each kind of HNS object, with the kind as its id. If a listing fails, the later ones are skipped.
+    """Return one listing call for each kind of HNS object, with the kind as its id.
+
+    If a listing fails, the later ones are skipped.
 
     Args:
         timeout: time limit of each listing in seconds.

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Simulate fluent-bit.exe, which checks its YAML configuration and creates its SQLite files.
 
-In these files, the real program stores how far it has read its inputs. The simulated program neither reads nor sends records.
+In these files, the real program stores how far it has read its inputs. The simulated program neither reads nor sends
+records.
 
 Sources: fluent/fluent-bit v5.1.1, src/config_format/flb_cf_yaml.c, src/fluent-bit.c, plugins/in_tail,
 plugins/in_winevtlog.

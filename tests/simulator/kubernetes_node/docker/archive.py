@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """docker save and load, for archives with `manifest.json`. Since Docker 25.0, a saved archive is also an OCI layout.
 
-docker load finds images only through `manifest.json`, so it fails if an archive is only an OCI layout. docker save writes the layers
-as uncompressed tar files. Source: moby/moby image/tarexport/{load,save}.go.
+docker load finds images only through `manifest.json`, so it fails if an archive is only an OCI layout. docker save
+writes the layers as uncompressed tar files. Source: moby/moby image/tarexport/{load,save}.go.
 """
 
 from __future__ import annotations
