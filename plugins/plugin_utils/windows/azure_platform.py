@@ -35,7 +35,7 @@ class AzurePlatform:
     chassis_asset_tag: str
     wire_server: PlatformService
     host_ports: tuple[int, ...]
-    """WireServer's TCP ports that a firewall rule on the machine blocks for all users except the few that need access."""
+    """WireServer's TCP ports that a firewall rule on the machine blocks for all users except the few that need them."""
     metadata_service: PlatformService
     addresses_url: str
     block_priority: int

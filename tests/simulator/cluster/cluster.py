@@ -44,7 +44,7 @@ class SimulatedCluster:
         self.ca_hash = ca_hash(self.ca_certificate)
         """The hash that kubeadm calls discovery-token-ca-cert-hash."""
         self.set_clock: Callable[[float], None] | None = None
-        """Function that sets how many seconds the API server's clock is ahead when the server checks client certificates.
+        """Function that sets how many seconds the API server's clock is ahead when it checks client certificates.
 
         It is None for a real API server, which uses this machine's clock.
         """
