@@ -33,6 +33,7 @@ VARIABLES: t.Mapping[str, tuple[type, ...]] = {
 `ansible_winrm_kinit_cmd`, are not among them."""
 _CONNECTIONS = ("psrp", "winrm", "ssh", "ansible.builtin.psrp", "ansible.builtin.winrm", "ansible.builtin.ssh")
 _ADDRESS = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?")
+_HIGHEST_PORT = 65535
 _EXAMPLE = 'Expected a document such as {"name": "win1-2", "address": "10.0.0.7"}'
 _LONGEST_OUTPUT, _LONGEST_VALUE = 65536, 4096
 
@@ -149,6 +150,7 @@ def _variables(variables: t.Any) -> dict[str, t.Any]:
     if variables.get("ansible_connection", "psrp") not in _CONNECTIONS:
         given = variables["ansible_connection"]
         raise BadMachine(refusal("ansible_connection of the new machine", given, "expected psrp, winrm or ssh"))
-    if not re.fullmatch(r"\d{1,5}", str(variables.get("ansible_port", "0"))):
-        raise BadMachine("ansible_port of the new machine: expected a number")
+    port = str(variables.get("ansible_port", "1"))
+    if not re.fullmatch(r"[1-9][0-9]{0,4}", port) or int(port) > _HIGHEST_PORT:
+        raise BadMachine(f"ansible_port of the new machine: expected a number from 1 to {_HIGHEST_PORT}")
     return dict(variables)

@@ -104,8 +104,17 @@ def _gate(name: str, minor: str) -> list[tuple[bool, bool]]:
 def _gate_history(name: str) -> str:
     """Return a sentence that tells which versions have a feature gate, or an empty string if none has it."""
     spans = _data()["feature_gates"].get(name, ())
-    have = [minor for minor in _measured() if any(_includes(span, minor) for span, dummy, dummy2 in spans)]
-    return f"It exists in Kubernetes {have[0]} to {have[-1]}." if have else ""
+    periods: list[list[str]] = []
+    previous = False
+    for minor in _measured():
+        exists = any(_includes(span, minor) for span, dummy, dummy2 in spans)
+        if exists and previous:
+            periods[-1].append(minor)
+        elif exists:
+            periods.append([minor])
+        previous = exists
+    texts = [one[0] if len(one) == 1 else f"{one[0]} to {one[-1]}" for one in periods]
+    return f"It exists in Kubernetes {' and '.join(texts)}." if texts else ""
 
 
 def _object(

@@ -15,6 +15,9 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
+_LARGEST_MB = (1 << 32) - 1
+"""Windows keeps the sizes in 32-bit values (Win32_PageFileSetting)."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Paging:
@@ -27,8 +30,11 @@ class Paging:
     def __post_init__(self) -> None:
         if len(self.path) < 4 or self.path[1:3] != ":\\" or any(letter in self.path for letter in "'\"*?/"):
             raise ResourceError("path", self.path, "expected a full path, such as D:\\pagefile.sys")
-        if not 0 <= self.initial_mb <= self.maximum_mb < 1 << 32:
-            raise ResourceError("maximum_mb", self.maximum_mb, "expected a size in MB, not smaller than initial_mb")
+        for name, size in (("initial_mb", self.initial_mb), ("maximum_mb", self.maximum_mb)):
+            if not 0 <= size <= _LARGEST_MB:
+                raise ResourceError(name, size, f"expected a size from 0 to {_LARGEST_MB} MB")
+        if self.initial_mb > self.maximum_mb:
+            raise ResourceError("maximum_mb", self.maximum_mb, f"expected at least initial_mb ({self.initial_mb})")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -62,7 +62,13 @@ def test_connection_variables_are_used() -> None:
         ({"address": "a", "variables": {"ansible_shell_executable": SECRET}}, "expected one of ansible_connection"),
         ({"address": "a", "variables": {"ansible_password": [SECRET]}}, "password: expected a string, got list"),
         ({"address": "a", "variables": {"ansible_port": True}}, "ansible_port: expected a number, got true or false"),
-        ({"address": "a", "variables": {"ansible_port": SECRET}}, "ansible_port of the new machine: expected a number"),
+        *(
+            (
+                {"address": "a", "variables": {"ansible_port": port}},
+                "ansible_port of the new machine: expected a number from 1 to 65535",
+            )
+            for port in (SECRET, "0", 65536, "99999", "5986x", -1)
+        ),
         ({"address": "a", "variables": {"ansible_connection": "local"}}, "expected psrp, winrm or ssh, got 'local'"),
         (
             {"address": "a", "variables": {"ansible_user": 5000 * "x"}},

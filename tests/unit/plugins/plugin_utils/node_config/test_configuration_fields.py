@@ -138,6 +138,7 @@ def test_gates_are_those_of_the_version(version: str) -> None:
             "Did you mean GracefulNodeShutdown?",
         ),
         ({"CPUManager": True}, "expected a feature gate of Kubernetes 1.37", "It exists in Kubernetes 1.30 to 1.32."),
+        ({"CSIMigrationRBD": True}, "expected a feature gate of Kubernetes 1.37", "It exists in Kubernetes 1.30."),
         ({"Abcdefghijklm": True}, "expected a feature gate of Kubernetes 1.37", ""),
     ],
 )
