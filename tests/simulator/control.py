@@ -77,7 +77,9 @@ class ControlServer:
                     if not isinstance(request, dict):
                         raise ValueError(f"expected the request to be a JSON object, got {request!r}")
                     _answer(self, 200, work(fleet, request))
-                except (ValueError, KeyError, OSError) as error:
+                except KeyError as error:
+                    _answer(self, 400, {"error": f"expected a known node and a complete request, got no {error}"})
+                except (ValueError, OSError) as error:
                     _answer(self, 400, {"error": str(error)})
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name

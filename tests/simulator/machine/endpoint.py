@@ -48,6 +48,16 @@ class MachineHost:
         """The computer name of the machine."""
         return self.machine.name
 
+    @property
+    def build(self) -> int:
+        """The build number of the machine's Windows."""
+        return self.machine.windows.build
+
+    @property
+    def powershell(self) -> str:
+        """The version of the machine's PowerShell."""
+        return self.machine.windows.powershell
+
     def attach(self, ports: NodePorts) -> None:
         """Store the object through which the machine controls the node's network and shells."""
         self.machine.network.attach(ports)

@@ -221,6 +221,14 @@ class Host(Protocol):
     def name(self) -> str:
         """The computer's name, which WSMan faults contain as `Machine`."""
 
+    @property
+    def build(self) -> int:
+        """The build number of Windows, such as 20348."""
+
+    @property
+    def powershell(self) -> str:
+        """The version of PowerShell in which pipelines run, such as `5.1.20348.2849`."""
+
     def attach(self, ports: NodePorts) -> None:
         """Store the node's network ports. This is called once, before the ports open."""
 

@@ -45,7 +45,6 @@ log = logging.getLogger(__name__)
 
 # The size in bytes of PowerShell's message fragments.
 FRAGMENT_SIZE = 32768
-PS_VERSION = "5.1.20348.2849"
 
 
 @dataclass
@@ -66,7 +65,7 @@ class PsrpPool(Shell):
 
     def __init__(self, shell_id: str, request: WsmanRequest, context: ShellContext) -> None:
         super().__init__(shell_id, request.resource_uri, context)
-        versions = {"PSVersion": PSVersion(PS_VERSION), "PSEdition": "Desktop"}
+        versions = {"PSVersion": PSVersion(context.host.powershell), "PSEdition": "Desktop"}
         self._pool = ServerRunspacePool(application_private_data={"PSVersionTable": versions})
         self._pipelines: dict[str, RunningPipeline] = {}
         self._outgoing: deque[bytes] = deque()

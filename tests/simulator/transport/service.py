@@ -164,7 +164,8 @@ class WinrmService:
             f'<wsmid:IdentifyResponse xmlns:wsmid="{wsman.IDENTITY}">'
             "<wsmid:ProtocolVersion>http://schemas.dmtf.org/wbem/wsman/1/wsman.xsd</wsmid:ProtocolVersion>"
             "<wsmid:ProductVendor>Microsoft Corporation</wsmid:ProductVendor>"
-            "<wsmid:ProductVersion>OS: 10.0.20348 SP: 0.0 Stack: 3.0</wsmid:ProductVersion></wsmid:IdentifyResponse>"
+            f"<wsmid:ProductVersion>OS: 10.0.{self._host.build} SP: 0.0 Stack: 3.0</wsmid:ProductVersion>"
+            "</wsmid:IdentifyResponse>"
         )
         return wsman.answer(request, body)
 

@@ -289,6 +289,10 @@ def test_scenes_can_be_set_from_outside(make_node: Callable[..., Node]) -> None:
         ({"scene": "azure", "walking": 1}, "unknown scene parameter walking: expected one of"),
         ({"scene": "azure", "running": "many"}, "expected the type int for the scene parameter running"),
         ({"network": "x", "type": "Token Ring"}, "expected one of the network types"),
+        (
+            {"network": "x", "mask": "24"},
+            "unknown scene parameter mask: expected one of gateway, network,",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             scene(**fault)

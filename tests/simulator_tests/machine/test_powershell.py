@@ -10,12 +10,20 @@ from typing import Any
 import pytest
 
 from simulator.machine.core.cmd import run_line
+from simulator.machine.objects import NotModelled
 from simulator.machine.powershell.host import RemoteCommand, Runspace, ScriptOutcome, run_script, run_text
+from simulator.machine.powershell.types.compare import compare_texts
 from simulator.machine.session import Session
 
 
 def run(session: Session, script: str, *given: object) -> ScriptOutcome:
     return run_script(session, script, given)
+
+
+def test_the_order_of_texts_that_differ_only_in_letters_of_other_lengths_is_not_modelled() -> None:
+    assert compare_texts("straße", "STRASSE") == 0
+    with pytest.raises(NotModelled, match="the order of 'ß' and 'ss'"):
+        compare_texts("ß", "ss", sensitive=True)
 
 
 def output(session: Session, script: str, *given: object) -> list[object]:

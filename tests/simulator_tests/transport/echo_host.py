@@ -31,6 +31,7 @@ class EchoHost:
 
     def __init__(self, name: str = "ECHO", password: str = "P@ss:w0rd") -> None:
         self.name = name
+        self.build, self.powershell = 17763, "5.1.17763.6530"
         self.accounts_by_name = {"Administrator": LogonAccount(password)}
         self.settings = WinrmSettings()
         self.ports: NodePorts | None = None

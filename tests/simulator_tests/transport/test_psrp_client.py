@@ -37,6 +37,12 @@ def test_large_input_and_output_pass_in_fragments(node: Node, auth: str) -> None
         assert run_psrp(pool, "hello " + "y" * 600_000).output == ["echo=hello " + "y" * 600_000]
 
 
+def test_a_pool_tells_the_version_of_powershell(node: Node) -> None:
+    with node.psrp() as pool:
+        table = pool.application_private_data.data["PSVersionTable"]
+    assert str(table["PSVersion"]) == node.host.powershell
+
+
 def test_exit_reaches_the_host_of_the_client(node: Node) -> None:
     host = PSHost(None, None, False, "test", None, PSHostUserInterface(), "1.0")
     with RunspacePool(node.psrp().connection, host=host) as pool:

@@ -16,9 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.artifacts.archives import tar_gz
-from simulator.kubernetes_node.docker.build import instructions, member
-from simulator.kubernetes_node.images import oci
+from simulator.kubernetes_node.docker.build import add_layer, instructions, member
 from simulator.machine.files import FileSystem
 
 _TEXTS = {"WORKDIR": "WorkingDir", "USER": "User"}
@@ -128,7 +126,4 @@ def _copy(stages: list[Built], rest: str, sources: BuildSources) -> None:
         data = sources.files.read_bytes(path) if sources.files.is_file(path) else None
     if data is None:
         raise BuildError(f'failed to compute cache key: failed to calculate checksum of ref: "{source}": not found')
-    layer = tar_gz({f"Files/{place}": data})
-    stage.layers.append(layer)
-    rootfs = stage.config.setdefault("rootfs", {"type": "layers", "diff_ids": []})
-    rootfs.setdefault("diff_ids", []).append(oci.digest_of(layer))
+    add_layer(stage.layers, stage.config, {f"Files/{place}": data})

@@ -9,6 +9,7 @@ Source: https://docs.docker.com/reference/dockerfile/.
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import re
@@ -150,7 +151,7 @@ class _Build:
             }
             settings["ExposedPorts"] = {**(settings.get("ExposedPorts") or {}), **ports}
         elif word == "RUN":
-            self._layer(stage, {"Files/Windows/Temp/step.txt": f"{number} {rest}\n".encode()})
+            add_layer(stage.layers, stage.config, {"Files/Windows/Temp/step.txt": f"{number} {rest}\n".encode()})
         elif word not in ("MAINTAINER", "VOLUME", "HEALTHCHECK", "ONBUILD"):
             raise DockerError(f"dockerfile parse error line {number}: unknown instruction: {word}")
         made = {"created": datetime.now(UTC).isoformat(), "created_by": f"{word} {rest}"}
@@ -216,7 +217,7 @@ class _Build:
                 place = target.replace("\\", "/").removeprefix("C:").removeprefix("c:")
                 several = place.endswith("/") or len(sources) > 1 or "/" in path
                 added["Files/" + (f"{place.rstrip('/')}/{path}" if several else place).lstrip("/")] = data
-        self._layer(stage, added)
+        add_layer(stage.layers, stage.config, added)
 
     def _sources(self, stage: str, source: str) -> Iterator[tuple[str, bytes]]:
         if stage:
@@ -242,12 +243,22 @@ class _Build:
                 f"not exist"
             )
 
-    @staticmethod
-    def _layer(stage: _Stage, members: Mapping[str, bytes]) -> None:
-        data = tar_gz(members)
-        stage.layers.append(data)
-        found = stage.config.setdefault("rootfs", {"type": "layers", "diff_ids": []})
-        found.setdefault("diff_ids", []).append(oci.digest_of(data))
+
+def add_layer(layers: list[bytes], config: dict[str, Any], members: Mapping[str, bytes]) -> None:
+    """Append a layer to an image, and its diff id to the image's configuration.
+
+    A diff id is the digest of the uncompressed layer.
+    Source: https://github.com/opencontainers/image-spec/blob/main/config.md#layer-diffid.
+
+    Args:
+        layers: the compressed layers.
+        config: the image's configuration.
+        members: the contents of the new layer's files, by path.
+    """
+    data = tar_gz(members)
+    layers.append(data)
+    found = config.setdefault("rootfs", {"type": "layers", "diff_ids": []})
+    found.setdefault("diff_ids", []).append(oci.digest_of(gzip.decompress(data)))
 
 
 def member(layers: Sequence[bytes], path: str) -> bytes | None:

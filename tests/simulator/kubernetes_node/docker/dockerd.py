@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from simulator.kubernetes_node.docker.dockerd_config import PIPE, DaemonConfig
 from simulator.kubernetes_node.docker.images import DockerError, DockerImage, DockerImages
 from simulator.kubernetes_node.docker.pull import DockerTransfer, Pulled
-from simulator.kubernetes_node.hns.objects import Endpoint, HnsError, Network
+from simulator.kubernetes_node.hns.objects import Endpoint, HnsError
 from simulator.kubernetes_node.hns.service import HnsStore
 from simulator.kubernetes_node.images import oci
 from simulator.machine import listeners
@@ -229,7 +229,7 @@ class Dockerd:
         if network is None:
             raise DockerError(f"network {item.network} not found")
         try:
-            address = item.address or _free_address(store, network)
+            address = item.address or store.free_address(network)
             # dockerd does not set the names of its endpoints, so HNS chooses them.
             return store.add_endpoint("Ethernet", network.id, address, container=item.id).id
         except HnsError as error:
@@ -269,12 +269,6 @@ class Dockerd:
     def endpoint(self, item: DockerContainer) -> Endpoint | None:
         """Return a running container's endpoint, or None if it has no endpoint."""
         return next((known for known in HnsStore(self.machine).endpoints() if known.id == item.endpoint), None)
-
-
-def _free_address(store: HnsStore, network: Network) -> str:
-    taken = {item.address for item in store.endpoints() if item.network == network.id} | {network.gateway}
-    hosts = ipaddress.ip_network(network.subnet).hosts()
-    return next(str(item) for item in hosts if str(item) not in taken)
 
 
 def connect(machine: Machine) -> Dockerd | None:

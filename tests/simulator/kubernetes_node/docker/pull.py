@@ -273,7 +273,8 @@ class DockerTransfer:
         platform = _document(data)
         if platform.get("os") != "windows":
             raise DockerError(
-                'image operating system "linux" cannot be used on this platform: operating system is not supported'
+                f'image operating system "{platform.get("os", "")}" cannot be used on this platform: operating system '
+                "is not supported"
             )
         build, own = _build(platform), self._machine.windows.build
         if build > own:

@@ -20,6 +20,7 @@ from simulator.kubernetes_node.hns.networks import SCENES
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
+_NETWORK_PARAMETERS = {"network", "type", "subnet", "gateway"}
 TYPES = ("NAT", "L2Bridge", "Overlay", "Transparent", "L2Tunnel")
 
 
@@ -52,6 +53,10 @@ def _network(machine: Machine, given: Mapping[str, object]) -> None:
     kind = str(given.get("type", "Transparent"))
     if kind not in TYPES:
         raise ValueError(f"expected one of the network types {', '.join(TYPES)}, got {kind}")
+    unknown = sorted(set(given) - _NETWORK_PARAMETERS)
+    if unknown:
+        expected = ", ".join(sorted(_NETWORK_PARAMETERS))
+        raise ValueError(f"unknown scene parameter {', '.join(unknown)}: expected one of {expected}")
     texts = [str(given.get(name, "")) for name in ("subnet", "gateway")]
     hns_fixtures.add_network(machine, str(given["network"]), kind, *texts)
 

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 _FIRST_DELAY = 10.0  # kubelet's first back-off, which doubles each time, in simulated seconds
 _LONGEST_PULL_DELAY = 300.0
+_STABLE = 600.0
+"""After a container has run for this time, in simulated seconds, the back-off starts again.
+
+Source: https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#restart-policy."""
 
 
 class _ResolverError(Exception):
@@ -232,7 +236,7 @@ class Pods:
             turn.seen = current.id
             longest = self._settings.max_restart_delay
             ran = (current.finished - current.started).total_seconds() if current.finished and current.started else 0.0
-            turn.delay = min(turn.delay * 2 or _FIRST_DELAY, longest) if ran * 1.0 < 600 else _FIRST_DELAY
+            turn.delay = min(turn.delay * 2 or _FIRST_DELAY, longest) if ran < _STABLE * self._scale else _FIRST_DELAY
             turn.not_before = time.monotonic() + (turn.delay * self._scale if turn.restarts else 0.0)
             turn.waiting = "CrashLoopBackOff"
             turn.message = f"back-off {duration(turn.delay)} restarting failed {names}"

@@ -224,7 +224,7 @@ class Ipam:
     def _count(self, handle: str, block: ipaddress.IPv4Network, number: int) -> None:
         """Add `number` to the count of addresses that a handle has in a block.
 
-        Create the handle if necessary, and delete it if the count drops to zero.
+        Create the handle if necessary, and delete it if it has no addresses left in any block.
         """
         known = self._datastore.find("ipamhandles", handle.lower())
         if known is None:
@@ -235,9 +235,11 @@ class Ipam:
         counts = dict(known["spec"].get("block") or {})
         counts[str(block)] = counts.get(str(block), 0) + number
         if counts[str(block)] <= 0:
-            self._datastore.delete("ipamhandles", handle.lower())
-        else:
+            del counts[str(block)]
+        if counts:
             self._datastore.update("ipamhandles", known, {**known["spec"], "block": counts})
+        else:
+            self._datastore.delete("ipamhandles", handle.lower())
 
 
 def _new_block(block: ipaddress.IPv4Network, host: str) -> Object:

@@ -45,6 +45,8 @@ def compare_texts(left: str, right: str, *, sensitive: bool = False) -> int:
     if first == second:
         if not sensitive or left == right:
             return 0
+        if len(left) != len(right):
+            raise NotModelled(f"the order of '{left}' and '{right}'")
         for one, other in zip(left, right, strict=True):
             if one != other:
                 return -1 if one.islower() else 1
