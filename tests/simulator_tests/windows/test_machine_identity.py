@@ -106,8 +106,13 @@ def test_schtasks_runs_a_task_and_reports_a_missing_one(shell: Any) -> None:
     missing = machine.programs.run("schtasks.exe", ["/Run", "/TN", "other"])
     assert (missing.exit_code, missing.stderr.strip()) == (1, "ERROR: The system cannot find the file specified.")
     assert machine.programs.run("schtasks.exe", ["/Run", "/TN", "seal"]).exit_code == 0
+
+    def output() -> str:
+        # cmd.exe creates the file before it writes to it.
+        return machine.files.read_text(r"C:\go.txt") if machine.files.is_file(r"C:\go.txt") else ""
+
     end = time.monotonic() + 30
-    while not machine.files.is_file(r"C:\go.txt") and time.monotonic() < end:
+    while not output() and time.monotonic() < end:
         time.sleep(0.02)
-    assert machine.files.read_text(r"C:\go.txt") == "go\r\n"
+    assert output() == "go\r\n"
     assert machine.programs.run("schtasks.exe", ["/Create", "/TN", "x"]).exit_code == 1
