@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,6 +30,7 @@ class Module:
     mentioned_words: frozenset[str]
 
 
+@functools.cache
 def dotted(path: str) -> str:
     """Return the name by which a Python file is imported.
 
