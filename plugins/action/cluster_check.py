@@ -27,7 +27,7 @@ _TEXTS = {
     "api_server": "api_server",
     "address": "address",
 }
-"""Maps the module's string options to their names in the class HostVariables."""
+"""Maps the module's string options to the attributes of HostVariables that hold them."""
 _SWITCHES = {
     "calico_set_strict_affinity": "set_strict_affinity",
     "calico_enable_windows": "enable_calico_windows",
@@ -36,7 +36,7 @@ _SWITCHES = {
 
 
 class ActionModule(ControllerAction):
-    """Compares a host's variables with its cluster; contacts no node."""
+    """Compares a host's variables with the state of the host's cluster. Contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "cluster": {"type": "dict", "required": True},

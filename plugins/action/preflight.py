@@ -17,7 +17,7 @@ checks.roles(), compiled(), shared_names()  # read once for all hosts
 
 
 class ActionModule(ControllerAction):
-    """Checks a host's Ansible variables; contacts no node."""
+    """Checks a host's Ansible variables. Contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "kubernetes_version": {"type": "str"},
