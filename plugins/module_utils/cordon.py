@@ -23,7 +23,7 @@ class CordonMark(t.NamedTuple):
     on: str
     """The machine on which the module that cordoned the node ran."""
     since: str
-    """When the module began, according to the clock of that machine (UTC, ISO 8601)."""
+    """When the module began, according to the clock of the machine on which it ran (UTC, ISO 8601)."""
 
     def to_text(self) -> str:
         """Return the annotation's value."""
