@@ -59,7 +59,10 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return the problems and findings. If there are problems, the task fails unless the option `fail` is false."""
+        """Return the problems and findings of the comparison.
+
+        If there are problems, the task fails unless the option `fail` is false.
+        """
         texts = {own: str(options[name] or "") for name, own in _TEXTS.items()}
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
         switches = {own: bool(options[name]) for name, own in _SWITCHES.items()}

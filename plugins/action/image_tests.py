@@ -69,9 +69,9 @@ class ActionModule(ControllerAction):
 
     @staticmethod
     def _command(suite: pathlib.Path, file: pathlib.Path) -> list[str]:
-        """Return pytest's command line. It excludes conftest.py files above the parent of the suite's parent folder.
+        """Return pytest's command line. It excludes conftest.py files that are more than two levels above the suite.
 
-        It selects short tracebacks: long ones print the arguments of functions, which may contain the password.
+        It selects short tracebacks, because long ones print the arguments of functions, which may contain the password.
         """
         root = suite.parent.parent
         options = ["-c", os.devnull, f"--rootdir={root}", f"--confcutdir={root}", "--import-mode=importlib"]

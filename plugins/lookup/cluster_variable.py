@@ -11,7 +11,7 @@ version_added: 0.1.0
 description:
   - Returns the value of a variable of the host. If the host does not have the variable, or if its value is null, the
     lookup returns the value from the first host in the cluster's groups that has the variable. Templates in this value
-    use the variables of the host that it comes from.
+    use the variables of the host from which the value comes.
   - kubespray keeps variables of all nodes in C(group_vars/k8s_cluster), and Windows hosts are never members of this
     group. With this lookup, Windows hosts use the same variables, so you define them only once.
   - An empty string is also a value, and ends the search. If only the control plane needs a proxy, set an empty

@@ -58,7 +58,7 @@ class ApprovalApi(NodeApi):
 
         Args:
             token_id: the public part of the token.
-            dry: only check whether the Secret could be deleted. The check does not need permission to read Secrets.
+            dry: whether to check only that the Secret could be deleted. This does not need permission to read Secrets.
 
         Returns:
             Whether the token existed.

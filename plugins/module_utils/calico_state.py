@@ -24,7 +24,7 @@ _TAG = re.compile(r":(v\d+\.\d+\.\d+)(?:-[^/:]*)?$")
 """Matches the version in the tag of an image, such as v3.31.5 in `quay.io/calico/node:v3.31.5`."""
 _MANIFESTS = "kube-system"
 _DAEMON_SETS = ("calico-system", _MANIFESTS)
-"""Namespaces in which the calico-node DaemonSet may be: the Tigera operator's, then that of Calico's manifests."""
+"""Possible namespaces of the calico-node DaemonSet. The operator uses the first, and Calico's manifests the second."""
 _OPERATOR_NAMESPACE = "tigera-operator"
 _FOLDERS = {"cniBinDir": "/opt/cni/bin", "cniConfigDir": "/etc/cni/net.d", "cniLogDir": "/var/log/calico/cni"}
 """Maps the fields of the operator's Installation that set folders on Windows nodes to their defaults.
@@ -38,7 +38,7 @@ _VXLAN = {
     "port": ("FELIX_VXLANPORT", "vxlanPort"),
     "mtu": ("FELIX_VXLANMTU", "vxlanMTU"),
 }
-"""Maps VXLAN settings to an environment variable of calico-node and a field of FelixConfiguration.
+"""Maps each VXLAN setting to an environment variable of calico-node and a field of FelixConfiguration.
 
 The environment variable takes precedence.
 """

@@ -40,7 +40,7 @@ REQUEST_TIMEOUT = 30
 """Time limit of a request to the API server, in seconds."""
 _PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-"""Content type of requests for server-side apply. It means YAML, but JSON is valid YAML.
+"""Content type of requests for server-side apply. The body may be JSON, because JSON is valid YAML.
 
 Source: kubernetes.io, Server-Side Apply.
 """

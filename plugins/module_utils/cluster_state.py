@@ -125,7 +125,7 @@ def runs_flannel(node: t.Mapping[str, t.Any]) -> bool:
 
 
 def is_own(daemon_set: t.Mapping[str, t.Any]) -> bool:
-    """Return whether this collection created a DaemonSet, which then has a revision label in its pod template.
+    """Return whether this collection created a DaemonSet. If so, the pod template has a revision label.
 
     Args:
         daemon_set: the DaemonSet as the API returned it.
@@ -140,9 +140,9 @@ def place(daemon_set: t.Mapping[str, t.Any]) -> str:
 
 
 def unbound_daemon_sets(existing: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
-    """Return the DaemonSets that may run on nodes with any operating system, with the tools that manage them.
+    """Return the DaemonSets that may run on nodes with any operating system, and the tools that manage them.
 
-    Such a DaemonSet has no node selector and no node affinity for the label `kubernetes.io/os`.
+    Each of these DaemonSets has no node selector and no node affinity for the label `kubernetes.io/os`.
 
     Args:
         existing: the DaemonSets of the cluster.

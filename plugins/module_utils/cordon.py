@@ -16,7 +16,7 @@ ANNOTATION = "winkube.node/cordoned"
 
 
 class CordonMark(t.NamedTuple):
-    """Who cordoned a node, where and when: the content of the annotation."""
+    """The content of a cordoned node's annotation: who cordoned the node, where and when."""
 
     by: str
     """The owner, such as the name of the playbook. A playbook uncordons only nodes whose owner is its own name."""

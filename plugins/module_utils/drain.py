@@ -94,7 +94,9 @@ class NodeDrain:
         return bool(self.result["status"])
 
     def step(self, now: float) -> None:
-        """Take one step of the drain. The first one cordons the node, and the others evict the pods that can be evicted.
+        """Take one step of the drain.
+
+        The first step cordons the node, and later steps evict the pods that can be evicted.
 
         Args:
             now: time of a monotonic clock, in seconds.

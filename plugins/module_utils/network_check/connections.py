@@ -212,7 +212,7 @@ class Connections:
         return {check: (probe.address, answer) for (check, probe), answer in zip(probes, connected)}  # noqa: B905
 
     def _destination(self, check: Check) -> tuple[str, int, str]:
-        """Return the host and port of a check's connection. If there is none, return the reason as well."""
+        """Return the host and port to which a check connects, and the reason why it cannot, which may be empty."""
         if check.kind == OUTBOUND:
             return (*host_and_port(check.target), "")
         server = self._servers[check.server]

@@ -18,7 +18,7 @@ _NO_CONNECTION = {
     "DNS": "the name cannot be resolved",
     "OTHER": "the connection failed",
 }
-"""Maps the possible first words of agnhost's output after a failed connection to messages.
+"""Maps the first word of agnhost's output to a message that explains why the connection failed.
 
 Source: kubernetes/kubernetes, test/images/agnhost/connect.
 """
