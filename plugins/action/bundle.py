@@ -80,7 +80,7 @@ class ActionModule(ControllerAction):
         for host, answer in registered(variables, results_var).items():
             if "content" not in (answer or {}):
                 raise BundleError(
-                    f"{host}: expected a result of bundle_content in results_var {results_var!r}, got none"
+                    f"{host}: expected a result of bundle_content in the variable {results_var!r}, got none"
                 )
             contents.append(content.from_data(answer["content"]))
         return functools.reduce(content.BundleContent.joined, contents, content.NOTHING)

@@ -17,7 +17,7 @@ from ..plugin_utils.windows import windows_versions
 
 
 class ActionModule(ControllerAction):
-    """Returns what a bundle must contain for a host; contacts no node."""
+    """Returns the content that a bundle must have for a host. Contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "resources": {"type": "list", "elements": "dict", "default": []},

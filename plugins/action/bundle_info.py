@@ -12,7 +12,7 @@ from ..plugin_utils.bundle.index import IndexEntry
 
 
 class ActionModule(ControllerAction):
-    """Returns the variables that make the roles install a host from the bundle; contacts no node.
+    """Returns the variables that make the roles install a host from a bundle. Contacts no node.
 
     The action returns the variables as a normal result, not as facts. Ansible would put facts into its fact cache
     (plugins/strategy/__init__.py, set_host_facts). The variables contain the bundle server's address and its token,

@@ -16,7 +16,7 @@ from ..plugin_utils.values.errors import refusal
 
 
 class ActionModule(ControllerAction):
-    """Verifies a bundle and serves it to the hosts of the play; contacts no node."""
+    """Verifies a bundle and serves it to the hosts of the play. Opens no connection to a node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "path": {"type": "path"},

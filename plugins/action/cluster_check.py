@@ -27,7 +27,7 @@ _TEXTS = {
     "api_server": "api_server",
     "address": "address",
 }
-"""Maps the module's string options to their names in the class HostVariables."""
+"""Maps the module's string options to the attributes of HostVariables that hold them."""
 _SWITCHES = {
     "calico_set_strict_affinity": "set_strict_affinity",
     "calico_enable_windows": "enable_calico_windows",
@@ -36,7 +36,7 @@ _SWITCHES = {
 
 
 class ActionModule(ControllerAction):
-    """Compares a host's variables with its cluster; contacts no node."""
+    """Compares a host's variables with the state of the host's cluster. Contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "cluster": {"type": "dict", "required": True},
@@ -59,7 +59,10 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return the problems and findings. If there are problems, the task fails unless the option `fail` is false."""
+        """Return the problems and findings of the comparison.
+
+        If there are problems, the task fails unless the option `fail` is false.
+        """
         texts = {own: str(options[name] or "") for name, own in _TEXTS.items()}
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
         switches = {own: bool(options[name]) for name, own in _SWITCHES.items()}

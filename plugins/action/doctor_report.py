@@ -18,7 +18,7 @@ _NAMES = ("node_join_node_name", "kubernetes_node_hostname")
 
 
 class ActionModule(ControllerAction):
-    """Prints what node_diagnosis found on the play's hosts, and writes it to two files; contacts no node."""
+    """Prints the results of node_diagnosis for all hosts, and writes them to two files. Contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "results_var": {"type": "str", "required": True},

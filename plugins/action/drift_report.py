@@ -14,7 +14,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Prints what a drift check found on the hosts of the play, and writes it to a JSON file; contacts no node."""
+    """Prints the results of a drift check for all hosts, and writes them to a JSON file. Contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "path": {"type": "path", "required": True},

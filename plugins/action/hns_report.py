@@ -12,7 +12,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Prints one table of the results of hns_info for all hosts of the play; contacts no node."""
+    """Prints one table of the results of hns_info for all hosts of the play. Contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "results_var": {"type": "str", "required": True},

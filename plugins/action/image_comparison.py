@@ -15,7 +15,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Shows the differences between two releases of an image; contacts no node."""
+    """Shows the differences between two releases of an image. Contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "before": {"type": "path", "required": True},

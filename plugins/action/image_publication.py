@@ -14,7 +14,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Checks and shows what will be published in Azure; sends no requests."""
+    """Checks how an image will be published in Azure, and shows the steps. Sends no requests."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "release": {"type": "str", "required": True},

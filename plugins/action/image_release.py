@@ -13,7 +13,7 @@ from ..plugin_utils.release_notes.release import NO_COMMIT, ImageRelease, commit
 
 
 class ActionModule(ControllerAction):
-    """Returns the name of an image's release; contacts no node."""
+    """Returns the name of an image's release. Contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "release": {"type": "str", "default": ""},

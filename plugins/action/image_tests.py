@@ -22,7 +22,7 @@ _PSRP = {
     "ansible_psrp_protocol": "ansible_winrm_scheme",
     "ansible_psrp_cert_validation": "ansible_winrm_server_cert_validation",
 }
-"""Maps variables of the connection plugin psrp to their equivalents for winrm, which testinfra uses to connect."""
+"""Maps variables of the psrp connection plugin to their equivalents for winrm, which testinfra uses to connect."""
 _NAMES = ("ansible_host", "ansible_port", "ansible_user", "ansible_password", *_PSRP.values())
 _EXPECTED = ("container_runtime_install_dir", "verify_image_max_fill_percent")
 """Ansible variables whose values the test suite compares with the state of the machine."""
@@ -69,9 +69,9 @@ class ActionModule(ControllerAction):
 
     @staticmethod
     def _command(suite: pathlib.Path, file: pathlib.Path) -> list[str]:
-        """Return pytest's command line. It excludes conftest.py files above the parent of the suite's parent folder.
+        """Return pytest's command line. It excludes conftest.py files that are more than two levels above the suite.
 
-        It selects short tracebacks: long ones print the arguments of functions, which may contain the password.
+        It selects short tracebacks, because long ones print the arguments of functions, which may contain the password.
         """
         root = suite.parent.parent
         options = ["-c", os.devnull, f"--rootdir={root}", f"--confcutdir={root}", "--import-mode=importlib"]

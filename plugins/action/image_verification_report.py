@@ -17,12 +17,12 @@ from ..plugin_utils.values.terminal import show
 
 
 def _lines(value: t.Any) -> t.Any:
-    """Return the value with each string made printable and put on one line. Some strings come from the machine."""
+    """Return the value with each of its strings as one printable line. Some of the strings come from the machine."""
     return each_text(value, lambda text: " ".join(printable(text).split()))
 
 
 class ActionModule(ControllerAction):
-    """Prints the results of verifying an image, and writes them to two files; contacts no node."""
+    """Prints the results of verifying an image, and writes them to two files. Contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "image": {"type": "dict", "required": True},
@@ -61,7 +61,7 @@ class ActionModule(ControllerAction):
 
     @staticmethod
     def _stage(given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return a stage of the verification, with the results from its JUnit files if it names a folder of them."""
+        """Return a stage of the verification. If the stage names a folder of JUnit files, include their results."""
         name, folder = str(given.get("name") or ""), str(given.get("junit") or "")
         if not name:
             raise ResourceError("stages", given, "expected a name for each stage")

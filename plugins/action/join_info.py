@@ -47,7 +47,7 @@ class ActionModule(NodeAction):
         server = _api_server(options)
         if state.joined and server and state.server != server:
             session.warn(
-                f"its kubelet uses the API server at {state.server}, not {server}; reset the machine and join it "
+                f"the kubelet uses the API server at {state.server}, not {server}; reset the machine and join it "
                 "again to change that"
             )
         for text in join_state.network_warnings(state, network):

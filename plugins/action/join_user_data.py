@@ -17,7 +17,7 @@ from ..plugin_utils.windows import node_paths
 
 
 class ActionModule(ControllerAction):
-    """Writes two files that make machines created from an image join a cluster; contacts no node.
+    """Writes two files that make machines created from an image join a cluster. Contacts no node.
 
     One file contains user data, and the other the protected settings of an Azure VM extension.
     """

@@ -15,10 +15,10 @@ _COLLECTION = pathlib.Path(__file__).parents[2]
 
 
 class ActionModule(ControllerAction):
-    """Fails if --tags or --skip-tags contains a tag that the playbook does not have; contacts no node."""
+    """Fails if --tags or --skip-tags contains a tag that the playbook does not have. Contacts no node."""
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Compare the tags of the command line with the tags in the playbook's files."""
+        """Compare the tags on the command line with the tags in the playbook's files."""
         # Ansible records here whether the playbook was imported. If so, the tags may belong to the importing playbook.
         if getattr(self._task.get_play(), "_included_path", None) is not None:
             return {"changed": False}

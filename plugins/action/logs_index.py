@@ -15,7 +15,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(ControllerAction):
-    """Writes an index page for the logs of all hosts in the play; contacts no node."""
+    """Writes an index page for the logs of all hosts in the play. Contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "directory": {"type": "path", "required": True},

@@ -14,7 +14,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Prints the results of network_check, and writes them to two files; contacts neither a node nor the cluster."""
+    """Prints the results of network_check, and writes them to two files. Contacts neither a node nor the cluster."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "result": {"type": "dict", "required": True},

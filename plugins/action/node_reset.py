@@ -27,7 +27,7 @@ Each poll is a remote command."""
 
 
 class ActionModule(NodeAction):
-    """Resets a machine to the state of one that was prepared but never joined a cluster."""
+    """Resets a machine to the state that it had before it joined a cluster."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "inspect": {"type": "bool", "default": False},

@@ -12,7 +12,7 @@ from ..plugin_utils.reports import patch
 
 
 class ActionModule(ControllerAction):
-    """Prints the results of patching the hosts of the play, and writes them to a file; contacts no node."""
+    """Prints the results of patching the hosts of the play, and writes them to a file. Contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "path": {"type": "path", "required": True},

@@ -17,7 +17,7 @@ checks.roles(), compiled(), shared_names()  # read once for all hosts
 
 
 class ActionModule(ControllerAction):
-    """Checks a host's Ansible variables; contacts no node."""
+    """Checks a host's Ansible variables. Contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "kubernetes_version": {"type": "str"},
@@ -30,7 +30,7 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return the problems, one sentence each.
+        """Return the problems with the variables of the host, one sentence each.
 
         If there are problems, the task fails unless the option `fail` is false.
         """

@@ -12,7 +12,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Prints the problems that preflight or cluster_check found for the hosts of the play; contacts no node.
+    """Prints the problems that preflight or cluster_check found for the hosts of the play. Contacts no node.
 
     A problem that several hosts share is printed once.
     """

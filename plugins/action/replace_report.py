@@ -14,7 +14,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Shows which nodes of the play will be replaced, or how their replacement ended; contacts no node."""
+    """Shows which nodes of the play will be replaced, or the results of replacing them. Contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "stage": {"type": "str", "choices": ["plan", "result"], "default": "result"},

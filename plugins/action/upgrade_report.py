@@ -22,7 +22,7 @@ _RESULTS = {
 
 
 class ActionModule(ControllerAction):
-    """Shows the plan of an upgrade, or its result, for all hosts of the play; contacts no node."""
+    """Shows the plan or the results of an upgrade for all hosts of the play. Contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "stage": {"type": "str", "choices": ["plan", "result"], "default": "result"},

@@ -15,7 +15,7 @@ description:
   - The files omit the results of tasks with C(no_log).
 options:
   directory:
-    description: Folder for the two files. If it is not set, nothing is written.
+    description: Folder for C(report.json) and C(report.html). If it is not set, nothing is written.
     type: path
     env:
       - name: WINKUBE_REPORT_DIR

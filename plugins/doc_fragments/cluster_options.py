@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Documentation that all modules that work with a cluster share.
 
-They also use the fragment `k8s_auth_options` of the collection kubernetes.core.
+These modules also use the `k8s_auth_options` fragment of the kubernetes.core collection.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ attributes:
 notes:
   - The options for authentication, their environment variables and their precedence are those of
     P(kubernetes.core.k8s#module). If C(host) and credentials are set, no kubeconfig is read.
-  - An empty C(kubeconfig) is an error. It does not select C(~/.kube/config), so an empty variable cannot select a
+  - An empty C(kubeconfig) is an error and does not select C(~/.kube/config), so an empty variable cannot select a
     cluster by accident.
   - The path of the kubeconfig appears in messages. If the kubeconfig is given as a dictionary, its tokens, passwords
     and private keys do not appear in any output.

@@ -16,8 +16,8 @@ options:
     type: float
     default: 60
   cni_conf_dirs:
-    description: Folders on the node with CNI configurations. A network that one of these configurations names is
-        considered to have been created by a CNI plugin.
+    description: Folders on the node with CNI configurations. A network whose name is in one of these configurations
+        is considered to have been created by a CNI plugin.
     type: list
     elements: str
     default:
@@ -26,22 +26,22 @@ options:
       - C:\k\cni\config
       - C:\k\cni\conf
   crictl:
-    description: The program C(crictl) on the node, by name or path.
+    description: Name or path of the C(crictl) program on the node.
     type: str
     default: crictl.exe
   ctr:
-    description: The program C(ctr) on the node, by name or path.
+    description: Name or path of the C(ctr) program on the node.
     type: str
     default: ctr.exe
   containerd_namespaces:
     description: >-
-      Containerd namespaces whose containers the module lists, in addition to C(k8s.io). Name all of them. If containerd
-      has another namespace, the owners of HNS objects are unknown, and the module considers no object stale.
+      Containerd namespaces whose containers the module lists, in addition to C(k8s.io). If containerd has a namespace
+      that is not listed, the owners of HNS objects are unknown, and the module considers no object stale.
     type: list
     elements: str
     default: [default, moby, buildkit]
   docker:
-    description: The program C(docker) on the node, by name or path.
+    description: Name or path of the C(docker) program on the node.
     type: str
     default: docker.exe
 """

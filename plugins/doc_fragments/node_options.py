@@ -14,7 +14,7 @@ class ModuleDocFragment:
     DOCUMENTATION = r"""
 options:
   reboot:
-    description: Whether the module may reboot the node if a change requires it.
+    description: Whether the module may reboot the node if a change requires a reboot.
     type: bool
     default: true
   reboot_timeout:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Filters of the role node_maintenance, which keeps a record of each host's maintenance."""
+"""Filters of the node_maintenance role, which keeps a record of each host's maintenance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..plugin_utils.values.ansible_data import plain
 
 
 def maintenance_stage(record: t.Mapping[str, t.Any], stage: str, **values: t.Any) -> dict[str, t.Any]:
-    """Return a copy of a node's maintenance record with another stage and, if given, other values."""
+    """Return a copy of a node's maintenance record with a new stage and, if given, other values."""
     try:
         return maintenance.advance(plain(record), stage, time.time(), **plain(values))
     except ValueError as error:
@@ -29,7 +29,7 @@ def maintenance_selection(records: t.Sequence[t.Mapping[str, t.Any]], play_hosts
 def rebooted_nodes(
     drained: t.Mapping[str, t.Mapping[str, t.Any]], records: t.Sequence[t.Mapping[str, t.Any]]
 ) -> dict[str, t.Any]:
-    """Return the results of the module nodes_drain for the nodes that were rebooted after they were drained."""
+    """Return the results of the nodes_drain module for the nodes that were rebooted after they were drained."""
     return maintenance.of_rebooted(plain(drained), plain(records))
 
 

@@ -52,8 +52,8 @@ _raw:
       description: Whether to download even if the revocation of a server's certificate cannot be checked.
       type: bool
     verify:
-      description: What to do with files that cannot be verified. V(warn) accepts them with a warning, V(strict) rejects
-        them.
+      description: What to do with files that cannot be verified. V(warn) accepts them with a warning, and V(strict)
+        rejects them.
       type: str
     allowed_signers:
       description: Accepted signers of the programs.

@@ -9,9 +9,9 @@ name: cluster_variable
 short_description: Return a variable of the host itself, or of a host in the cluster's groups
 version_added: 0.1.0
 description:
-  - Returns the value of a variable of the host. If the host does not have the variable, or if it is null, the lookup
-    returns the value of the first host in the cluster's groups that has it. Templates in that value use the variables
-    of that host.
+  - Returns the value of a variable of the host. If the host does not have the variable, or if its value is null, the
+    lookup returns the value from the first host in the cluster's groups that has the variable. Templates in this value
+    use the variables of the host from which the value comes.
   - kubespray keeps variables of all nodes in C(group_vars/k8s_cluster), and Windows hosts are never members of this
     group. With this lookup, Windows hosts use the same variables, so you define them only once.
   - An empty string is also a value, and ends the search. If only the control plane needs a proxy, set an empty

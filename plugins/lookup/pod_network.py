@@ -1,15 +1,15 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Look up the pod network that the role cni configures."""
+"""Look up the pod network that the cni role configures."""
 
 from __future__ import annotations
 
 DOCUMENTATION = """
 name: pod_network
-short_description: Return the pod network that the variables of the role C(cni) describe
+short_description: Return the pod network that the variables of the C(cni) role describe
 version_added: 0.1.0
 description:
-  - Returns what the tasks of roles need to know about the pod network.
+  - Returns the properties of the pod network that the tasks of roles depend on.
   - The lookup uses the variables C(cni_plugin), C(cni_run_as), C(cni_pods_subnet), C(cni_services_subnet),
     C(cni_network_policy), C(cni_block_wireserver), C(cni_block_imds), C(cni_azure_vnet_subnets) and
     C(container_runtime), and the variable with the mode of the network, such as C(cni_flannel_backend). If earlier
@@ -57,27 +57,27 @@ _raw:
       description: Whether packets between nodes are encapsulated.
       type: bool
     needs_pod_cidr:
-      description: Whether the network works only on a node to which Kubernetes has assigned a pod CIDR.
+      description: Whether the pod network works only on a node to which Kubernetes has assigned a pod CIDR.
       type: bool
     needs_overlay_address:
-      description: Whether kube-proxy needs the address that the network assigns to a node. The network assigns it only
-        after its program has started on the node.
+      description: Whether kube-proxy needs the address that the pod network assigns to a node. The node gets this
+        address only after the network's program has started.
       type: bool
     runs_as_services:
-      description: Whether the network's programs and kube-proxy run as Windows services on the node.
+      description: Whether the pod network's programs and kube-proxy run as Windows services on the node.
       type: bool
     runs_as_pods:
-      description: Whether the network's programs and kube-proxy run as pods of DaemonSets.
+      description: Whether the pod network's programs and kube-proxy run as pods of DaemonSets.
       type: bool
     cni_conf:
-      description: The CNI configuration that this collection writes. Empty if it writes none.
+      description: The CNI configuration that this collection writes. Empty if no configuration is written.
       type: dict
     conf_file:
       description: Name of the file with the CNI configuration. Empty if the name is unknown.
       type: str
     accounts:
-      description: The Kubernetes service accounts (C(NAMESPACE/NAME)) that the network's services and the service of
-        kube-proxy use. Empty if there are no such services.
+      description: The Kubernetes service accounts (C(NAMESPACE/NAME)) that the pod network's Windows services and the
+        kube-proxy service use. Empty if there are no such services.
       type: list
       elements: str
     identity:
@@ -102,7 +102,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
-    """Returns what the tasks of roles need to know about the pod network."""
+    """Returns the properties of the pod network that the tasks of roles depend on."""
 
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any

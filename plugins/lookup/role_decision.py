@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Look up the value of a role's variable that Python code computes."""
+"""Look up the value that Python code computes for a role variable."""
 
 from __future__ import annotations
 
 DOCUMENTATION = """
 name: role_decision
-short_description: Return the value of a role's variable that Python code computes
+short_description: Return the value that Python code computes for a role variable
 version_added: 0.1.0
 description:
   - Returns the value of a variable that depends on other variables of the host, on results of earlier tasks or on other
@@ -48,7 +48,7 @@ from ..plugin_utils.role_decisions import table
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
-    """Returns the value of a role's variable that Python code computes."""
+    """Returns the value that Python code computes for a role variable."""
 
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any

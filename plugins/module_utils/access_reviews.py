@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ask the API server with an access review whether a user may make a request.
+"""Send access reviews, which ask the API server whether a user may make a request.
 
 Source: kubernetes.io, Authorization Overview, "Checking API access".
 """

@@ -14,7 +14,7 @@ DEFAULT_DNS_DOMAIN = "cluster.local"
 def is_link_local(address: str) -> bool:
     """Return whether an address is link-local.
 
-    An example is 169.254.25.10, the default address of the DNS cache nodelocaldns in kubespray.
+    An example is 169.254.25.10, the default address of the nodelocaldns cache in kubespray.
 
     Args:
         address: an IP address. For any other string, False is returned.

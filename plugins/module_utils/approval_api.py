@@ -58,7 +58,7 @@ class ApprovalApi(NodeApi):
 
         Args:
             token_id: the public part of the token.
-            dry: only check whether the Secret could be deleted. The check does not need permission to read Secrets.
+            dry: whether to check only that the Secret could be deleted. This does not need permission to read Secrets.
 
         Returns:
             Whether the token existed.
@@ -79,7 +79,7 @@ class ApprovalApi(NodeApi):
             Whether anything changed.
 
         Raises:
-            ValueError: a binding with one of these names exists, but refers to a different role.
+            ValueError: one of these role bindings exists, but refers to a different role.
         """
         role = (f"{_RBAC}/namespaces", bootstrap_tokens.NAMESPACE, "roles", "kube-proxy")
         kube_proxy = self._cluster.lookup(*role, form=ANYTHING) is not None
@@ -112,7 +112,7 @@ class ApprovalApi(NodeApi):
     def approves_by_itself(self) -> bool:
         """Return whether the cluster approves certificates that nodes request with tokens of `bootstrap_tokens.GROUP`.
 
-        The controller `csrapproving` of kube-controller-manager sends the same access review before it approves a
+        The `csrapproving` controller of kube-controller-manager sends the same access review before it approves a
         certificate. The result is False if the current credentials do not allow that review.
         """
         groups = ["system:bootstrappers", bootstrap_tokens.GROUP, "system:authenticated"]

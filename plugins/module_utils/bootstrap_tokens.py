@@ -16,14 +16,14 @@ GROUP = "system:bootstrappers:winkube:node-token"
 """A group of bootstrap tokens. If a node requests a certificate with such a token, the cluster does not approve the
 request automatically. The run approves it."""
 AUTO_APPROVED_GROUP = "system:bootstrappers:kubeadm:default-node-token"
-"""kubeadm's own group of bootstrap tokens. They have all permissions for a join, and the cluster automatically approves
-requests for certificates that are made with them, for any node name."""
+"""kubeadm's own group of bootstrap tokens. These tokens have all permissions for a join, and the cluster automatically
+approves any certificate request that is made with one of them, whatever node name the request contains."""
 _ALPHABET = string.ascii_lowercase + string.digits
 _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLES = {"winkube:node-bootstrapper": "system:node-bootstrapper", "winkube:get-nodes": "kubeadm:get-nodes"}
 """Maps the name of each ClusterRoleBinding that bootstrap tokens need to the name of its ClusterRole."""
 ROLES = ("kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config")
-"""Roles in the namespace kube-system that bootstrap tokens need and that every kubeadm cluster has.
+"""Roles in the kube-system namespace that bootstrap tokens need and that every kubeadm cluster has.
 
 Bootstrap tokens also need the Role `kube-proxy`, which exists only if kubeadm installed kube-proxy.
 """

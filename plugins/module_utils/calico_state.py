@@ -19,26 +19,26 @@ from .cluster_state import is_own
 
 _CRDS = "apis/crd.projectcalico.org/v1"
 _LINUX, _WINDOWS = "calico-node", "calico-node-windows"
-"""Names of Calico's DaemonSets for Linux and Windows. A container of the one for Linux is also named `calico-node`."""
+"""Names of Calico's DaemonSets for Linux and Windows. The Linux DaemonSet has a container of the same name."""
 _TAG = re.compile(r":(v\d+\.\d+\.\d+)(?:-[^/:]*)?$")
 """Matches the version in the tag of an image, such as v3.31.5 in `quay.io/calico/node:v3.31.5`."""
 _MANIFESTS = "kube-system"
 _DAEMON_SETS = ("calico-system", _MANIFESTS)
-"""Namespaces in which the Tigera operator and Calico's manifests, in this order, create the DaemonSet calico-node."""
+"""Possible namespaces of the calico-node DaemonSet. The operator uses the first, and Calico's manifests the second."""
 _OPERATOR_NAMESPACE = "tigera-operator"
 _FOLDERS = {"cniBinDir": "/opt/cni/bin", "cniConfigDir": "/etc/cni/net.d", "cniLogDir": "/var/log/calico/cni"}
-"""Maps fields of the operator's Installation that name folders on Windows nodes to their defaults.
+"""Maps the fields of the operator's Installation that set folders on Windows nodes to their defaults.
 
 Source: tigera/operator, pkg/render/windows.go, DefaultWindowsCNIDirectories.
 """
 _USES = ("Workload",)
-"""The part of the default of an IPPool's `allowedUses` that concerns pods."""
+"""The `allowedUses` of an IPPool that does not set them. The default uses that do not concern pods are omitted."""
 _VXLAN = {
     "vni": ("FELIX_VXLANVNI", "vxlanVNI"),
     "port": ("FELIX_VXLANPORT", "vxlanPort"),
     "mtu": ("FELIX_VXLANMTU", "vxlanMTU"),
 }
-"""Maps VXLAN settings to an environment variable of calico-node and a field of FelixConfiguration.
+"""Maps each VXLAN setting to an environment variable of calico-node and a field of FelixConfiguration.
 
 The environment variable takes precedence.
 """
@@ -51,7 +51,7 @@ _SWITCHES = {
 
 
 def calico(cluster: Cluster) -> dict[str, t.Any]:
-    """Return how Calico is installed, or an empty mapping if the cluster has no DaemonSet calico-node."""
+    """Return how Calico is installed, or an empty mapping if the cluster has no calico-node DaemonSet."""
     namespace, daemon_set = _daemon_set(cluster)
     if daemon_set is None:
         return {}
@@ -95,7 +95,7 @@ def _daemon_set(cluster: Cluster) -> tuple[str, t.Mapping[str, t.Any] | None]:
 
 
 def _windows_daemon_set(cluster: Cluster, namespace: str) -> str:
-    """Return who created Calico's DaemonSet for Windows, or an empty string if there is none.
+    """Return who created Calico's DaemonSet for Windows, or an empty string if it does not exist.
 
     `winkube` means this collection, `other` means anyone else.
     """
@@ -106,7 +106,7 @@ def _windows_daemon_set(cluster: Cluster, namespace: str) -> str:
 
 
 def _variables(daemon_set: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """Return the environment variables of the container calico-node that have a literal value (no `valueFrom`)."""
+    """Return the environment variables of the calico-node container that have a literal value (no `valueFrom`)."""
     containers = daemon_set["spec"]["template"]["spec"].get("containers") or ()
     return {
         one["name"]: one["value"]
@@ -172,7 +172,7 @@ def _switch(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any], field:
 def _typha(settings: t.Mapping[str, str], variables: t.Mapping[str, str]) -> str:
     """Return the name of Typha's Service, or an empty string if Calico does not use Typha.
 
-    Calico's manifest then sets the name to `none`.
+    Calico's manifest sets the name to `none` if Typha is not used.
     """
     name = variables.get("FELIX_TYPHAK8SSERVICENAME") or settings.get("typha_service_name") or ""
     return "" if name == "none" else name
@@ -202,9 +202,9 @@ def _installation(cluster: Cluster) -> dict[str, t.Any]:
 
 
 def _backend(installation: t.Mapping[str, t.Any]) -> str:
-    """Return the network backend that the operator configures, or an empty string if it does not manage Calico.
+    """Return the network backend that the Tigera operator configures, or an empty string if Calico has no operator.
 
-    The names of the backends are those in the ConfigMap calico-config, `bird` and `vxlan`.
+    The network backends have the same names as in the calico-config ConfigMap: `bird` and `vxlan`.
     """
     if not installation:
         return ""

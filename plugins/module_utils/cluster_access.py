@@ -22,21 +22,21 @@ RBAC = "rbac.authorization.k8s.io"
 CERTIFICATES = "certificates.k8s.io"
 AUTHORIZATION = "authorization.k8s.io"
 APPLY = ("get", "create", "patch")
-"""The verbs that the module `kubernetes.core.k8s` needs if its option `apply` is true."""
+"""The verbs that the `kubernetes.core.k8s` module needs if its option `apply` is true."""
 
 
 class RequiredAccess(t.NamedTuple):
     """The permission for one kind of API request that a run sends."""
 
     why: str
-    """The purpose of the request for messages, such as `label nodes`."""
+    """The purpose of the request, as messages show it, such as `label nodes`."""
     verbs: tuple[str, ...]
     resource: str
     """The resource with its subresource, if any, such as `pods/eviction`."""
     namespace: str = ""
     group: str = ""
     name: str = ""
-    """Name of the object, if the run needs only one. RBAC cannot limit the verb `create` to one name."""
+    """Name of the object, if the run needs only one object. RBAC cannot limit the verb `create` to one name."""
 
 
 _NAMESPACE = RequiredAccess("run flannel on Windows nodes", APPLY, "namespaces", name="kube-flannel")
@@ -267,7 +267,7 @@ def require_access(module: AnsibleModule, cluster: Cluster, purposes: t.Iterable
     Args:
         module: the running module.
         cluster: the cluster.
-        purposes: keys of NEEDS.
+        purposes: the purposes of the run (keys of NEEDS).
 
     Raises:
         ApiError: a request failed.
@@ -287,7 +287,7 @@ def missing(cluster: Cluster, purposes: t.Iterable[str]) -> list[str]:
 
     Args:
         cluster: the cluster.
-        purposes: keys of NEEDS.
+        purposes: the purposes of the run (keys of NEEDS).
     """
     results: dict[tuple[str, ...], bool] = {}
     denied: dict[str, list[str]] = {}

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Read a module's options for authenticating with a cluster, and configure the Python client with them.
 
-The options are those of the collection kubernetes.core. If an option is not set, the environment variable `K8S_AUTH_…`
-is used. A kubeconfig is not needed if `host` is set with a token, with a user name and password, or with a client
+The options are those of the kubernetes.core collection. An option that is not set is read from the environment
+(`K8S_AUTH_…`). A kubeconfig is not needed if `host` is set with a token, a user name and password, or a client
 certificate. Otherwise, `kubeconfig` and `context` select a kubeconfig and its context. Without these two options, the
 module uses the service account of the pod in which it runs. If it does not run in a pod, it uses the default
 kubeconfig, which is `$KUBECONFIG` or `~/.kube/config`. Options override the kubeconfig.

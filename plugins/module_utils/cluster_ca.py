@@ -29,7 +29,7 @@ def keys(certificates: bytes) -> set[bytes]:
 
 
 def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> None:
-    """Fail the module if the kubeconfig or `ca_cert` does not trust the CA in the ConfigMap cluster-info.
+    """Fail the module if the kubeconfig or `ca_cert` does not trust the CA in the cluster-info ConfigMap.
 
     Nothing is checked if `verify_ca` is false, or if the client has no CA or does not verify certificates.
 

@@ -3,7 +3,7 @@
 """Send requests to the Kubernetes API and return plain JSON, for the modules that work with a cluster.
 
 The official Python client sends the requests. Its typed models are not used, because importing them takes time.
-The module `cluster_auth` explains why the client of the collection kubernetes.core is not used.
+The docstring of `cluster_auth` explains why the client of the kubernetes.core collection is not used.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REQUEST_TIMEOUT = 30
 """Time limit of a request to the API server, in seconds."""
 _PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-"""Content type of requests for server-side apply. It fits JSON, which is valid YAML.
+"""Content type of requests for server-side apply. The body may be JSON, because JSON is valid YAML.
 
 Source: kubernetes.io, Server-Side Apply.
 """
@@ -53,7 +53,7 @@ Object = dict[str, t.Any]
 def cluster_arguments(*, of_nodes: bool = False, **own: t.Any) -> dict[str, t.Any]:
     """Return the argument spec of a module that sends requests to a cluster.
 
-    The documentation fragment `cluster_options` describes the options.
+    The `cluster_options` documentation fragment describes the shared options.
 
     Args:
         of_nodes: whether the module has the option `nodes` (documentation fragment `cluster_options.nodes`).

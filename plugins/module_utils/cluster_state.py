@@ -17,7 +17,7 @@ from .replacement_record import read_replacement
 
 FLANNEL = "kube-flannel-cfg"
 FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
-"""Namespaces that may contain flannel's ConfigMap. Different versions of flannel and kubespray use different ones."""
+"""Namespaces that may contain flannel's ConfigMap. The namespace depends on the version of flannel or kubespray."""
 DNS_SERVICES = ("kube-dns", "coredns")
 """Names that kubeadm and kubespray give the cluster's DNS service in kube-system. Sources: kubernetes/kubernetes,
 cmd/kubeadm/app/phases/addons/dns/manifests.go; kubespray, roles/kubernetes-apps/ansible/templates/coredns-svc.yml.j2.
@@ -29,7 +29,7 @@ Source: projectcalico/calico v3.31.5, libcalico-go/lib/backend/k8s/resources/nod
 """
 _FLANNEL_ANNOTATIONS = "flannel.alpha.coreos.com/"
 NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
-"""Namespaces and labels of the pods of flannel and kube-proxy that the role cni runs on Windows nodes."""
+"""Namespaces and labels of the pods of flannel and kube-proxy that the cni role runs on Windows nodes."""
 MANAGERS = (
     "addonmanager.kubernetes.io/mode",
     "app.kubernetes.io/managed-by",
@@ -125,7 +125,7 @@ def runs_flannel(node: t.Mapping[str, t.Any]) -> bool:
 
 
 def is_own(daemon_set: t.Mapping[str, t.Any]) -> bool:
-    """Return whether this collection created a DaemonSet. Then its pod template has a revision label.
+    """Return whether this collection created a DaemonSet. If so, the pod template has a revision label.
 
     Args:
         daemon_set: the DaemonSet as the API returned it.
@@ -140,9 +140,9 @@ def place(daemon_set: t.Mapping[str, t.Any]) -> str:
 
 
 def unbound_daemon_sets(existing: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
-    """Return the DaemonSets that may run on nodes with any operating system, and which tools manage them.
+    """Return the DaemonSets that may run on nodes with any operating system, and the tools that manage them.
 
-    They have no node selector and no node affinity for the label `kubernetes.io/os`.
+    Each of these DaemonSets has no node selector and no node affinity for the label `kubernetes.io/os`.
 
     Args:
         existing: the DaemonSets of the cluster.
@@ -197,7 +197,7 @@ def dns_service(cluster: Cluster, configured: t.Iterable[str]) -> str:
 
 
 def flannel(cluster: Cluster) -> dict[str, t.Any]:
-    """Return flannel's configuration for the Linux nodes, or an empty mapping if the cluster has no such ConfigMap."""
+    """Return flannel's configuration for the Linux nodes, or an empty mapping if flannel's ConfigMap does not exist."""
     for namespace in FLANNEL_NAMESPACES:
         data = config_map(cluster, namespace, FLANNEL)
         if data is not None:

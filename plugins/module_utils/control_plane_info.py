@@ -43,7 +43,7 @@ def ca_hash(certificate: bytes) -> str:
 
 
 def document(module: AnsibleModule, cluster: Cluster, place: str, key: str, form: Form) -> dict[str, t.Any]:
-    """Return the parsed YAML document in a key of a ConfigMap, or an empty mapping if there is none.
+    """Return the parsed YAML document in a key of a ConfigMap, or an empty mapping if the document does not exist.
 
     The module fails if the text is not YAML, or does not have the expected form.
 

@@ -16,14 +16,14 @@ ANNOTATION = "winkube.node/cordoned"
 
 
 class CordonMark(t.NamedTuple):
-    """Who cordoned a node, where and when: the content of the annotation."""
+    """The content of a cordoned node's annotation: who cordoned the node, where and when."""
 
     by: str
     """The owner, such as the name of the playbook. A playbook uncordons only nodes whose owner is its own name."""
     on: str
     """The machine on which the module that cordoned the node ran."""
     since: str
-    """When the module began, according to the clock of that machine (UTC, ISO 8601)."""
+    """When the module began, according to the clock of the machine on which it ran (UTC, ISO 8601)."""
 
     def to_text(self) -> str:
         """Return the annotation's value."""

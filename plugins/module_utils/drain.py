@@ -4,7 +4,7 @@
 
 The caller passes the objects that do I/O.
 
-The module kubernetes.core.k8s_drain is not used, for four reasons. It gives up if a PodDisruptionBudget prevents an
+The kubernetes.core.k8s_drain module is not used, for four reasons. It gives up if a PodDisruptionBudget prevents an
 eviction, and does not name the budget (ansible-collections/kubernetes.core#797). It evicts pods of DaemonSets that have
 an emptyDir volume (#622). It only warns if pods are left after its timeout. It does not record who cordoned the node.
 """
@@ -94,7 +94,9 @@ class NodeDrain:
         return bool(self.result["status"])
 
     def step(self, now: float) -> None:
-        """Take one step. The first step cordons the node, and later steps evict the pods that can be evicted.
+        """Take one step of the drain.
+
+        The first step cordons the node, and later steps evict the pods that can be evicted.
 
         Args:
             now: time of a monotonic clock, in seconds.

@@ -14,7 +14,7 @@ _NODES = "api/v1/nodes"
 
 
 class NodeApi:
-    """Sends the API requests that are needed to drain nodes and to wait for them.
+    """Sends API requests about the nodes, pods and DaemonSets of a cluster.
 
     Args:
         cluster: a client of the cluster.

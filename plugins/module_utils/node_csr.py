@@ -157,7 +157,7 @@ def is_issued(request: Request) -> bool:
 
 
 def approval(request: Request, message: str, now: str) -> dict[str, t.Any]:
-    """Return a CertificateSigningRequest with the condition `Approved`, to send to the subresource `approval`.
+    """Return a CertificateSigningRequest with an `Approved` condition, to send to the `approval` subresource.
 
     Args:
         request: the request as the API returns it.

@@ -5,20 +5,20 @@
 from __future__ import annotations
 
 RUN_AS_LABEL = "winkube.node/network-runs-as"
-"""The label of a node on which the pod network and kube-proxy run as Windows services. DaemonSets of pod networks must
-not run there. The value is `service`."""
+"""The label of nodes whose pod network and kube-proxy run as Windows services. DaemonSets of pod networks must not run
+on these nodes. The value is `service`."""
 NETWORK_LABEL = "winkube.node/pod-network"
-"""The label of a node that names the pod network whose DaemonSet may run on the node.
+"""The node label whose value is the name of the pod network whose DaemonSet may run on the node.
 
 When Calico starts for the first time after a node has booted, it removes the HNS networks of other plugins. It must
 therefore not start on a live node that has a different pod network. Source: projectcalico/calico v3.31.5,
 node/windows-packaging/CalicoWindows/node-service.ps1.
 """
 REVISION_LABEL = "winkube.node/revision"
-"""The label of a DaemonSet's pods that identifies the version of their pod template and configuration."""
+"""The pod label that identifies the version of a DaemonSet's pod template and configuration."""
 GENERATION_LABEL = "winkube.node-restriction.kubernetes.io/generation"
-"""The label of a node that contains the generation of its machine, so that old machines can be replaced.
+"""The node label that contains the generation of the node's machine, so that old machines can be replaced.
 
-The admission plugin NodeRestriction prevents kubelets from setting labels with this domain. Source: kubernetes.io,
+The NodeRestriction admission plugin prevents kubelets from setting labels with this domain. Source: kubernetes.io,
 Node isolation/restriction.
 """

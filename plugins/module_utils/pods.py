@@ -16,13 +16,13 @@ _MIRROR = "kubernetes.io/config.mirror"
 
 
 class SortedPods(t.NamedTuple):
-    """The pods of a node, grouped by what a drain does with them."""
+    """The pods of a node, grouped by how a drain treats them."""
 
     evict: list[Pod]
     ignored: dict[str, str]
-    """Maps the names of the pods that stay on the node to the reasons."""
+    """Maps pod names to the reasons why these pods stay on the node."""
     refused: dict[str, str]
-    """Maps the names of the pods that are evicted only if the user allows it to the reasons."""
+    """Maps pod names to the reasons why these pods are evicted only if the user allows it."""
 
 
 def pod_name(pod: Pod) -> str:
@@ -36,13 +36,13 @@ def is_being_deleted(pod: Pod) -> bool:
 
 
 def controller(pod: Pod) -> t.Mapping[str, t.Any]:
-    """Return the owner reference of the pod's controller, or an empty mapping if the pod has none."""
+    """Return the owner reference of the pod's controller, or an empty mapping if the pod has no controller."""
     owners = pod["metadata"].get("ownerReferences") or ()
     return next((owner for owner in owners if owner.get("controller")), {})
 
 
 def sort_pods(pods: t.Iterable[Pod], *, force: bool, delete_emptydir_data: bool) -> SortedPods:
-    """Group the pods of a node by what a drain does with them, as `kubectl drain --ignore-daemonsets` does.
+    """Group the pods of a node by how a drain treats them, as `kubectl drain --ignore-daemonsets` does.
 
     Pods of DaemonSets and static pods stay, and finished pods are evicted. A pod with an emptyDir volume would lose its
     data, and a pod without a controller would not be recreated. Such pods are evicted only if the user allows it.
@@ -83,7 +83,7 @@ def _objections(pod: Pod, force: bool, delete_emptydir_data: bool) -> list[str]:
 def covering(budgets: t.Iterable[t.Mapping[str, t.Any]], pod: Pod) -> list[str]:
     """Return the names of the PodDisruptionBudgets that select a pod.
 
-    In the API version policy/v1, an empty selector selects every pod, and a PodDisruptionBudget without a selector
+    In the policy/v1 API, an empty selector selects every pod, and a PodDisruptionBudget without a selector
     selects no pod.
     """
     labels = pod["metadata"].get("labels") or {}
@@ -120,7 +120,7 @@ def _selects(selector: t.Mapping[str, t.Any], labels: t.Mapping[str, str]) -> bo
 def may_run_on(daemon_set: t.Mapping[str, t.Any], labels: t.Mapping[str, str]) -> bool:
     """Return whether the node selector and node affinity of a DaemonSet select a node with the given labels.
 
-    Expressions of the node affinity with the operators Gt and Lt are ignored, as if they selected every node. Source:
+    Node affinity expressions with the operators Gt and Lt are ignored, as if they selected every node. Source:
     kubernetes.io, Assigning Pods to Nodes.
     """
     pod = daemon_set["spec"]["template"]["spec"]
@@ -215,7 +215,7 @@ def is_pod_ready(pod: Pod) -> bool:
 
 
 def _waits_for(pod: Pod) -> str:
-    """Return the reason why a container of a pod is waiting, in parentheses, or an empty string if none is known."""
+    """Return the reason why a pod's container is waiting, in parentheses, or an empty string if no reason is known."""
     status = pod.get("status") or {}
     for one in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         waiting = (one.get("state") or {}).get("waiting") or {}

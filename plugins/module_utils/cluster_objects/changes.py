@@ -21,7 +21,7 @@ def comparable(item: t.Mapping[str, t.Any] | None) -> Object:
     """Return an object without its status and without the metadata that the API server sets, such as `uid`.
 
     Args:
-        item: the object; None if it does not exist.
+        item: the object, or None if it does not exist.
     """
     if item is None:
         return {}
@@ -30,7 +30,7 @@ def comparable(item: t.Mapping[str, t.Any] | None) -> Object:
 
 
 def is_applied_by_others(item: t.Mapping[str, t.Any], manager: str) -> bool:
-    """Return whether a different program has also applied an object, for example `kubectl apply`.
+    """Return whether a program other than this collection, such as `kubectl apply`, has applied an object.
 
     Args:
         item: the object.
@@ -46,7 +46,7 @@ def without_labels(item: t.Mapping[str, t.Any] | None) -> Object:
     """Return the result of `comparable` without labels.
 
     Args:
-        item: the object; None if it does not exist.
+        item: the object, or None if it does not exist.
     """
     fields = comparable(item)
     return {**fields, "metadata": {key: one for key, one in (fields.get("metadata") or {}).items() if key != "labels"}}
@@ -56,7 +56,7 @@ def shown(item: t.Mapping[str, t.Any] | None) -> str:
     """Return an object as text for `--diff`, or an empty string if it does not exist. The data of Secrets is hidden.
 
     Args:
-        item: the object; None if it does not exist.
+        item: the object, or None if it does not exist.
     """
     fields = comparable(item)
     if not fields:

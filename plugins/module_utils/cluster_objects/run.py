@@ -91,7 +91,7 @@ class ObjectSet:
         self._api, self._record, self._label = api, record, label
 
     def plan(self, items: t.Iterable[t.Mapping[str, t.Any]]) -> list[PlannedObject]:
-        """Return what a run will do, first with the objects of the set, then with objects that are no longer in it.
+        """Return the plan of a run: first the objects of the set, then the objects that are no longer in the set.
 
         Args:
             items: the objects of the set.

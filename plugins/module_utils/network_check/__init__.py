@@ -4,10 +4,10 @@
 
 | module | what it does |
 |---|---|
-| `options` | the options of the module network_check (no I/O) |
+| `options` | the options of the network_check module (no I/O) |
 | `nodes` | which nodes take part, and why other nodes do not (no I/O) |
 | `plan` | which node connects to which node, and how (no I/O) |
-| `objects` | the namespace, pods, services and the network policy of a run (no I/O) |
+| `objects` | the namespace, pods, Services and network policy of a run (no I/O) |
 | `outcome` | what the status of a probe's container means (no I/O) |
 | `policy_engines` | which programs enforce network policies on Linux and Windows (no I/O) |
 | `leftovers` | which namespaces of earlier runs may be deleted (no I/O) |

@@ -34,7 +34,7 @@ class NetworkCheckApi:
         return {item["metadata"]["name"] for item in self._cluster.items("apis/apps/v1/daemonsets", form=DAEMON_SET)}
 
     def namespaces(self) -> list[dict[str, t.Any]]:
-        """Return the namespaces that runs of the network check have created, including earlier runs."""
+        """Return the namespaces that this run and earlier runs of the network check have created."""
         selector = ",".join(f"{name}={value}" for name, value in LABELS.items())
         return self._cluster.items(_NAMESPACES, form=NAMESPACE, query={"labelSelector": selector})
 
@@ -56,7 +56,7 @@ class NetworkCheckApi:
                 raise
 
     def create_pod(self, namespace: str, body: t.Mapping[str, t.Any]) -> None:
-        """Create a pod. It is not an error if the pod exists, because an earlier response may have been lost."""
+        """Create a pod. An existing pod is not an error: the response to an earlier request may have been lost."""
         try:
             self._cluster.ask("POST", _NAMESPACES, namespace, "pods", body=body)
         except ApiError as error:

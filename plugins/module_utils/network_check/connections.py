@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Create server pods and Services, and open the connections of checks. The caller passes the objects that do I/O."""
+"""Create server pods and Services, and open connections to test them. The caller passes the objects that do I/O."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Settings(t.NamedTuple):
 
 
 class ServerPod(t.NamedTuple):
-    """The address of a node's server pod, or why it has none."""
+    """The address of a node's server pod, or the reason why the pod has no address."""
 
     address: str
     problem: str = ""
 
 
 class ServiceAddress(t.NamedTuple):
-    """The name and addresses of the Service for a server pod, or why it could not be created."""
+    """The name and addresses of the Service for a server pod, or the reason why the Service could not be created."""
 
     name: str = ""
     address: str = ""
@@ -77,7 +77,7 @@ class Tools(t.NamedTuple):
 
 
 class ServiceApi(PodApi, t.Protocol):
-    """The API requests that the class Connections needs. Every method raises ApiError if its request fails."""
+    """The API requests that `Connections` needs. Every method raises ApiError if its request fails."""
 
     def create_service(self, namespace: str, body: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Create a Service, and return it with the addresses and ports that the API server assigned."""
@@ -212,7 +212,7 @@ class Connections:
         return {check: (probe.address, answer) for (check, probe), answer in zip(probes, connected)}  # noqa: B905
 
     def _destination(self, check: Check) -> tuple[str, int, str]:
-        """Return the host and port to which a check connects, and why it cannot connect, or an empty string."""
+        """Return the host and port to which a check connects, and the reason why it cannot, which may be empty."""
         if check.kind == OUTBOUND:
             return (*host_and_port(check.target), "")
         server = self._servers[check.server]
@@ -249,7 +249,7 @@ class _ServerReader:
         return ServerPod(address) if address else None
 
     def give_up(self, pod: Pod | None, why: str) -> ServerPod:  # noqa: ARG002 - the protocol names it
-        """Return the reason why a server pod is not running, without an address."""
+        """Return a result that contains no address, but the reason why a server pod is not running."""
         return ServerPod("", why)
 
 

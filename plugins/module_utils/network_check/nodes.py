@@ -13,7 +13,7 @@ _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 
 class CheckedNode(t.NamedTuple):
-    """What the network check needs to know about a node."""
+    """The properties of a node that the network check needs."""
 
     name: str
     os: str
@@ -31,14 +31,14 @@ class Participants(t.NamedTuple):
     linux: list[CheckedNode]
     unusable: list[CheckedNode]
     """Windows nodes that should take part, but cannot, and requested nodes that are not Windows nodes or do not exist.
-    Their attribute `problem` contains the reason.
+    The `problem` attribute of each of these nodes contains the reason.
     """
     windows_total: int
     """Number of Windows nodes in the cluster."""
 
 
 def describe(node: t.Mapping[str, t.Any]) -> CheckedNode:
-    """Return what the network check needs to know about a node.
+    """Return the properties of a node that the network check needs.
 
     Args:
         node: the node as the API returned it.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Define and check the options of the module network_check (no I/O)."""
+"""Define and check the options of the network_check module (no I/O)."""
 
 from __future__ import annotations
 

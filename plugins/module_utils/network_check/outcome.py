@@ -18,7 +18,7 @@ _NO_CONNECTION = {
     "DNS": "the name cannot be resolved",
     "OTHER": "the connection failed",
 }
-"""Maps the first word that agnhost prints if it cannot connect to a message.
+"""Maps the first word of agnhost's output to a message that explains why the connection failed.
 
 Source: kubernetes/kubernetes, test/images/agnhost/connect.
 """
@@ -108,6 +108,6 @@ def _answer(terminated: t.Mapping[str, t.Any], seconds: int) -> Answer:
 
 
 def _text(text: t.Any) -> str:
-    """Return text that comes from a node, printable, in one line and shortened to the maximum length."""
+    """Return text from a node as one printable line, shortened to the maximum length."""
     line = " ".join(printable(str(text or "")).split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -80,7 +80,7 @@ class CheckPlan(t.NamedTuple):
 
     checks: list[Check]
     backends: list[CheckedNode]
-    """Nodes for whose server pods a Service is created."""
+    """Nodes whose server pods each get a Service."""
     outcomes: list[Outcome]
     """Outcomes that are known without opening a connection, for example for nodes that cannot take part."""
 
@@ -159,7 +159,7 @@ def _to_services(source: CheckedNode, backends: t.Sequence[CheckedNode], number:
 
     Args:
         source: the node that connects.
-        backends: nodes for whose server pods a Service is created.
+        backends: nodes whose server pods each get a Service.
         number: position of the source in the list of nodes, which distributes the nodes over the Services.
     """
     checks = []

@@ -20,7 +20,7 @@ MODES = (AUTO, EXPECTED, SKIP)
 
 
 class PolicyApi(t.Protocol):
-    """The API requests that the class PolicyStage needs. Every method raises ApiError if its request fails."""
+    """The API requests that `PolicyStage` needs. Every method raises ApiError if its request fails."""
 
     def create_policy(self, namespace: str, body: t.Mapping[str, t.Any]) -> None:
         """Create a NetworkPolicy."""

@@ -33,7 +33,7 @@ ENGINES: t.Mapping[str, tuple[str, ...]] = {
     ),
     WINDOWS: ("antrea-agent-windows", "azure-npm-win", "calico-node-windows"),
 }
-"""Maps operating systems to the names of the DaemonSets that enforce network policies on their nodes."""
+"""Maps each operating system to the names of the DaemonSets that enforce network policies on its nodes."""
 SYSTEMS = {LINUX: "Linux", WINDOWS: "Windows"}
 
 

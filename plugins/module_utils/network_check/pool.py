@@ -14,12 +14,12 @@ Pod = t.Mapping[str, t.Any]
 T = t.TypeVar("T")
 Read = t.TypeVar("Read", covariant=True)
 _NO_ACCOUNT = "error looking up service account"
-"""Part of the message with which the API server rejects pods in a new namespace until the namespace has its service
-account `default`. Source: kubernetes/kubernetes, plugin/pkg/admission/serviceaccount."""
+"""Part of the message with which the API server rejects pods in a new namespace until the namespace has its
+`default` service account. Source: kubernetes/kubernetes, plugin/pkg/admission/serviceaccount."""
 
 
 class PodApi(t.Protocol):
-    """The API requests that the class Pool needs. Every method raises ApiError if its request fails."""
+    """The API requests that `Pool` needs. Every method raises ApiError if its request fails."""
 
     def create_pod(self, namespace: str, body: t.Mapping[str, t.Any]) -> None:
         """Create a pod."""
@@ -66,7 +66,7 @@ class Pool(t.Generic[T]):
         api: sends the API requests.
         namespace: the namespace of the pods.
         role: the role of the pods, `server` or `probe`.
-        limits: the limits.
+        limits: the time limits, and the maximum number of pods at a time.
         clock: returns the time of a monotonic clock, in seconds.
         sleep: waits for a number of seconds.
     """
@@ -125,9 +125,9 @@ class Pool(t.Generic[T]):
             self._waiting.popleft()
 
     def _is_passing_refusal(self, error: ApiError) -> bool:
-        """Return whether to repeat a request to create a pod that the API server has rejected.
+        """Return whether to repeat a rejected request to create a pod.
 
-        It is repeated for a limited time if it may succeed later.
+        The request is repeated for a limited time if it may succeed later.
         """
         now = self._clock()
         self._first_refused = now if self._first_refused is None else self._first_refused

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Run a check of the pod network: create a namespace, perform all checks in it, and delete it.
+"""Run a check of the pod network: create a namespace, perform all checks in it, and delete the namespace.
 
 The caller passes the objects that do I/O.
 """
@@ -25,7 +25,7 @@ class RunApi(PodApi, t.Protocol):
     """The API requests of a network check. Every method raises ApiError if its request fails."""
 
     def namespaces(self) -> list[dict[str, t.Any]]:
-        """Return the namespaces that runs of the network check have created, including earlier runs."""
+        """Return the namespaces that this run and earlier runs of the network check have created."""
 
     def namespace_exists(self, name: str) -> bool:
         """Return whether a namespace exists. A namespace that is being deleted still exists."""
@@ -76,7 +76,7 @@ def run(
         settings: the settings of the network check.
         tools: the clock of this machine, and the function that opens connections from it.
         token: a random string, which the name of the namespace contains.
-        mark: identifies the run; recorded in an annotation of the namespace.
+        mark: identifies the run in an annotation of the namespace.
 
     Raises:
         ApiError: the namespace could not be created.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Redact values in text whose names show that they are secrets, in any notation.
+"""Redact values whose names show that they are secrets, in text of any format.
 
 Examples are `password: x`, `"token": ["x"]`, `--secret x`, and `{"name": "DB_PASSWORD", "value": "x"}`.
 """
@@ -96,7 +96,7 @@ def may_be_secret(name: str) -> bool:
 
 
 def is_open(text: str) -> bool:
-    """Return whether the last three lines of a text contain the name of a secret, so that its value may follow."""
+    """Return whether the last three lines of a text contain the name of a secret whose value may follow."""
     lines = text.splitlines()[-3:]
     return any(_SECRET_WORDS.search(_lower(line)) for line in lines)
 
@@ -186,7 +186,7 @@ def _is_json(sign: re.Match[str]) -> bool:
 
 
 def _next_line(text: str, gap: re.Match[str], sign: re.Match[str], begins_line: bool) -> t.Sequence[_Span]:
-    """Return the position of a value that begins in the line below its name, as in indented JSON or in YAML."""
+    """Return the position of a value that begins on the line below its name, as in indented JSON or in YAML."""
     if _is_json(sign) and _OPENING.match(text, gap.end()):
         return _quoted(text, gap.end())
     line = _LINE.match(text, gap.end())
@@ -196,7 +196,7 @@ def _next_line(text: str, gap: re.Match[str], sign: re.Match[str], begins_line: 
 
 
 def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
-    """Return the position of the lines that follow a name and are indented more deeply than it."""
+    """Return the position of the lines that follow a name and are indented more deeply than the name."""
     margin = t.cast("re.Match[str]", _MARGIN.match(text, text.rfind("\n", 0, name) + 1))
     width, end = len(margin[0]), start
     while end - start < _MOST_OF_A_BLOCK and (line := _FOLLOWING_LINE.match(text, end)):
@@ -218,7 +218,7 @@ def _members(text: str, match: re.Match[str]) -> t.Sequence[_Span]:
 
 
 def _quoted(text: str, start: int) -> t.Sequence[_Span]:
-    """Return the position of a value in quotes, which are escaped in JSON within JSON.
+    """Return the position of a value in quotes. In JSON within JSON, the quotes are escaped.
 
     If the closing quote is missing, the value extends to the end of the line.
     """

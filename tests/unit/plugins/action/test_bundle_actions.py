@@ -190,7 +190,7 @@ def test_numbers_of_downloads_have_limits(site: Path, name: str) -> None:
 
 
 def test_a_host_without_requirements_is_named(site: Path) -> None:
-    expected = {"failed": True, "msg": "host1: expected a result of bundle_content in results_var 'needs', got none"}
+    expected = {"failed": True, "msg": "host1: expected a result of bundle_content in the variable 'needs', got none"}
     assert make(site, needs(site), {"failed": True}) == expected
     assert make(site, needs(site), None) == expected
 

@@ -72,7 +72,7 @@ def test_a_node_reports_its_cluster(node: Node) -> None:
     assert joins(node, cluster_server="k8s:6443", require_prepared=True, clock_skew_limit=100) == JOINED
     moved = joins(node, cluster_server="k8s:6443", api_server="10.0.0.1:6443")
     warning = (
-        "node-1: its kubelet uses the API server at k8s:6443, not 10.0.0.1:6443; reset the machine and join it again "
+        "node-1: the kubelet uses the API server at k8s:6443, not 10.0.0.1:6443; reset the machine and join it again "
         "to change that"
     )
     assert moved == {**JOINED, "warnings": [warning]}
