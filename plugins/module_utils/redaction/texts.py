@@ -25,7 +25,7 @@ from .urls import USER_IN_TEXT, redact_queries, redact_users
 class _Form(t.NamedTuple):
     """The regular expression for one kind of secret.
 
-    The time for matching is proportional to the length of the text. For this reason, no match can begin inside an
+    Matching takes time proportional to the length of the text. To ensure this, no match can begin inside an
     unbounded repetition of another match, and patterns that can begin anywhere have a maximum length. A test checks
     this with strings that repeat the beginning of each pattern.
     """
@@ -130,7 +130,7 @@ _BOOTSTRAP_END = re.compile(r"\.[a-z0-9]{16}(?![\w.-])")
 
 
 class Redaction:
-    """Redacts secrets of every known form and name, and the given secrets.
+    """Redacts strings that look like secrets, the values of names that denote secrets, and the given secrets.
 
     Args:
         known: known secrets, such as the password of the connection. Secrets of fewer than six characters are ignored.
@@ -220,7 +220,7 @@ _NOTHING_KNOWN = Redaction()
 
 
 def redact_value(text: str) -> str:
-    """Return a value from a user as text for a message, without users and queries of URLs and without other secrets.
+    """Return a value from a user as text for a message, with secrets and the users and queries of URLs redacted.
 
     >>> redact_value("see https://me:x@example.org/a?b=c, password=x")
     'see https://***@example.org/a?*** password=***'
