@@ -15,7 +15,7 @@ import typing as t
 ANNOTATION = "winkube.node/replaced-by"
 """The annotation of a node that is being replaced: JSON with the fields of ReplacementRecord."""
 UNREADABLE = "unreadable"
-"""Stands for both the name and the generation if the annotation does not contain a valid record."""
+"""The name and the generation that are returned if the annotation does not contain a valid ReplacementRecord."""
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 """Valid names of a new machine and its node."""
 GENERATION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,28}[a-z0-9])?")
@@ -39,7 +39,7 @@ class ReplacementRecord(t.NamedTuple):
 
 
 def read_replacement(node: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """Return the record of a node as a mapping; empty if the node is not being replaced.
+    """Return the replacement record of a node as a mapping, which is empty if the node is not being replaced.
 
     A kubelet may change the annotations of its own node, so only values that a run could have written are accepted. For
     any other value, the name and the generation are UNREADABLE.

@@ -16,15 +16,15 @@ class ServiceCall(t.NamedTuple):
 
     service: str
     node: str
-    """Name of the node; empty if the service could not be called."""
+    """Name of the node, or an empty string if the service could not be called."""
     url: str
-    """Requested URL; empty if the service could not be called."""
+    """Requested URL, or an empty string if the service could not be called."""
     problem: str
-    """Why the call failed; empty if it succeeded."""
+    """Why the call failed, or an empty string if it succeeded."""
 
 
 class CallsApi(t.Protocol):
-    """The requests to the cluster; every method raises ApiError if its request fails."""
+    """The interface for requests to the cluster. Every method raises ApiError if its request fails."""
 
     def nodes(self) -> list[Object]:
         """Return all nodes."""
@@ -102,7 +102,7 @@ def _state(api: CallsApi, name: str) -> tuple[str, int]:
 
 
 def wait_for_calls(api: CallsApi, services: t.Sequence[str], seconds: float, tools: CallTools) -> list[ServiceCall]:
-    """Call the services until all calls succeed, or the time is up.
+    """Call services until all calls succeed or the time is up.
 
     Args:
         api: the requests to the cluster.

@@ -98,7 +98,7 @@ tokens:
   type: dict
   returned: when O(state=present)
 token_ids:
-  description: The IDs of the tokens by node name. They are not secret.
+  description: The IDs of the tokens by node name. The IDs are not secret.
   type: dict
   returned: when O(state=present)
 token:
@@ -140,7 +140,7 @@ POLL_SECONDS = 1.0
 
 
 def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
-    """Check that the account may approve certificates, and grant `bootstrap_tokens.GROUP` the permissions to join.
+    """Grant `bootstrap_tokens.GROUP` the permissions to join, if the kubeconfig's account may approve certificates.
 
     Warn if the cluster approves the certificates of all bootstrap tokens by itself.
 
@@ -209,7 +209,7 @@ def delete_all(api: ApprovalApi, token_ids: t.Iterable[str], *, dry: bool = Fals
 
     Args:
         api: the API.
-        token_ids: IDs of the tokens; empty ones are ignored.
+        token_ids: IDs of the tokens. Empty strings are ignored.
         dry: whether to only check that the tokens could be deleted.
 
     Returns:

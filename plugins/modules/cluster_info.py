@@ -21,7 +21,7 @@ options:
     elements: str
   verify_ca:
     description:
-      - Whether the CA in the ConfigMap C(kube-public/cluster-info), which nodes will trust, must be a CA that
+      - Whether the CA in the C(kube-public/cluster-info) ConfigMap, which nodes will trust, must be a CA that
         O(kubeconfig) or O(ca_cert) trusts. Anyone who can write this ConfigMap could replace the CA.
       - Disable this check only if the API server is reached through a proxy whose certificate comes from a different
         CA. If neither O(kubeconfig) nor O(ca_cert) contains a CA, nothing is compared.
@@ -46,10 +46,10 @@ options:
         nodes and evicts pods. V(network_check) runs the pods of M(winkube.node.network_check).
       - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
         V(calico_affinity) changes Calico's C(IPAMConfig). V(calico_windows) changes the Tigera operator's
-        C(Installation) and its ConfigMap C(kubernetes-services-endpoint).
+        C(Installation) and its C(kubernetes-services-endpoint) ConfigMap.
       - V(flannel_removal) and V(calico_removal) delete the DaemonSet for Windows of flannel or Calico.
         V(change_network) includes each of these removals if the cluster has the DaemonSet, and none of O(networks)
-        needs it. flannel as a service on Windows nodes counts as its DaemonSet. V(calico) does not need Calico's
+        needs it. flannel counts as a DaemonSet even if it runs as a Windows service. V(calico) does not need Calico's
         DaemonSet if the Tigera operator runs Calico.
     type: list
     elements: str
@@ -95,7 +95,7 @@ ca_certificate:
   returned: always
 cluster_info_public:
   description:
-    - Whether the ConfigMap C(kube-public/cluster-info) can be read without credentials. C(kubeadm join) needs this if
+    - Whether the C(kube-public/cluster-info) ConfigMap can be read without credentials. C(kubeadm join) needs this if
       it discovers the cluster with a bootstrap token. It is V(false) only if the API server refuses such access.
   type: bool
   returned: always
@@ -112,7 +112,7 @@ node_version:
   returned: always
   sample: 1.37.1
 flannel:
-  description: Configuration of flannel on Linux nodes. It is empty if there is no ConfigMap C(kube-flannel-cfg).
+  description: Configuration of flannel on Linux nodes. It is empty if there is no C(kube-flannel-cfg) ConfigMap.
   type: dict
   returned: always
   contains:
@@ -125,7 +125,7 @@ flannel:
 calico:
   description:
     - How Calico is installed on Linux nodes. Empty if O(networks) does not contain V(calico), or if there is no
-      DaemonSet C(calico-node). The fields are private to this collection, and may change with every release.
+      C(calico-node) DaemonSet. The fields are private to this collection, and may change with every release.
   type: dict
   returned: always
 cluster_name:
@@ -219,18 +219,18 @@ nodes:
       description: All labels of the node.
       type: dict
     network_runs_as:
-      description: The node's label C(winkube.node/network-runs-as), which keeps the DaemonSets of pod networks off the
+      description: The node's C(winkube.node/network-runs-as) label, which keeps the DaemonSets of pod networks off the
         node.
       type: str
     pod_network:
-      description: The node's label C(winkube.node/pod-network), which Calico's DaemonSet requires to run on the node.
+      description: The node's C(winkube.node/pod-network) label, which Calico's DaemonSet requires to run on the node.
       type: str
     overlay_address:
       description: The node's address in Calico's overlay. Empty if the node has none.
       type: str
     generation:
       description: >-
-        The node's label C(winkube.node-restriction.kubernetes.io/generation), which C(replace_nodes.yml) sets.
+        The node's C(winkube.node-restriction.kubernetes.io/generation) label, which C(replace_nodes.yml) sets.
       type: str
     replacement:
       description: >-
@@ -239,7 +239,7 @@ nodes:
         are C(unreadable) if the record is invalid. Empty if the node is not being replaced.
       type: dict
     network_pods:
-      description: The node's pods that belong to DaemonSets that the role P(winkube.node.cni#role) applies, if
+      description: The node's pods from DaemonSets that the role P(winkube.node.cni#role) applies, if
         O(purposes) contains V(read).
       type: list
       elements: dict
@@ -251,7 +251,7 @@ nodes:
           description: The pod's name.
           type: str
         revision:
-          description: The pod's label C(winkube.node/revision), which identifies its template and configuration.
+          description: The pod's C(winkube.node/revision) label, which identifies its template and configuration.
           type: str
         daemon_set:
           description: The name of the pod's DaemonSet. Empty if no DaemonSet controls the pod.
@@ -282,7 +282,7 @@ from ..module_utils.control_plane_info import (
 
 
 def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
-    """Check the permissions of the account, read the cluster, and return the module's result.
+    """Check the permissions of the kubeconfig's account, read the cluster, and return the module's result.
 
     Raises:
         ApiError: a request to the cluster failed.

@@ -131,7 +131,7 @@ def refuse_unlabelled(items: t.Iterable[t.Mapping[str, t.Any]], label: str) -> N
     """Reject objects that a later run could not remove.
 
     Raises:
-        ObjectSetError: an object does not have the label.
+        ObjectSetError: an object does not have the label of the option `label`.
     """
     for item in items:
         about = item.get("metadata") or {}

@@ -164,7 +164,7 @@ results:
     status:
       description:
         - V(passed); V(failed); V(not_run) if the check could not be performed, which says nothing about the network;
-          V(not_applicable) if the cluster has nothing to check.
+          or V(not_applicable) if the cluster has nothing to check.
       type: str
     detail:
       description: Why the check has this status.

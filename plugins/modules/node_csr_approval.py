@@ -124,7 +124,7 @@ class Approver:
         self.refused: dict[str, str] = {}
 
     def poll(self) -> bool:
-        """Poll once, and approve the requests that meet all conditions.
+        """Poll once, and approve the certificate signing requests that meet all conditions.
 
         Returns:
             Whether there is more to wait for.
@@ -169,7 +169,7 @@ class Approver:
                 self.registered.append(name)
 
     def _is_awaited(self) -> bool:
-        """Return whether to keep waiting: some nodes have not registered, and their tokens still exist.
+        """Return whether to keep waiting because some nodes have not registered and their tokens still exist.
 
         The run deletes all tokens together at its end, so checking one token is enough.
         """

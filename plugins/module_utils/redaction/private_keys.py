@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Redact private keys that a text contains in PEM (RFC 7468)."""
+"""Redact PEM-encoded private keys (RFC 7468) in a text."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import re
 from . import BLANK
 
 LONGEST_KEY = 20_000
-"""Maximum length of a private key in PEM, in characters."""
+"""Maximum length of a PEM-encoded private key, in characters."""
 _BEGIN = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
 _END = re.compile(r"-----END [A-Z ]{0,30}PRIVATE KEY-----")
 _LIKE_A_KEY = re.compile(r"[\sA-Za-z0-9+/=\\:,.|>-]*")
 
 
 def redact_private_keys(text: str) -> str:
-    """Return the text without private keys in PEM. They may be incomplete, or on one line as in JSON."""
+    """Return the text without PEM-encoded private keys. The keys may be incomplete, or on one line as in JSON."""
     parts: list[str] = []
     last = 0
     while begin := _BEGIN.search(text, last):

@@ -47,7 +47,7 @@ def redact_stream(source: t.BinaryIO, target: t.BinaryIO, redact: t.Callable[[st
 
 
 def _settled(text: str) -> tuple[str, str]:
-    """Split a text before a private key or secret value at its end that may be incomplete, and return both parts."""
+    """Split off the end of a text if it may be an incomplete private key or secret value, and return both parts."""
     start = open_key(text)
     if start >= 0:
         return text[:start], text[start:]
@@ -60,7 +60,7 @@ def _settled(text: str) -> tuple[str, str]:
 
 
 def _encoding(head: bytes) -> str | None:
-    """Return the encoding of a file, which is detected from its first bytes, or None if it is not text."""
+    """Detect the encoding of a file from its first bytes. Return None if the file is not text."""
     if head[:2] == b"\xff\xfe":
         return "utf-16-le"
     if head[:2] == b"\xfe\xff":
@@ -96,7 +96,7 @@ def _blocks(source: t.BinaryIO, encoding: str, rest: bytes) -> t.Iterator[str]:
 
 
 def _skip_line(source: t.BinaryIO, newline: bytes) -> bytes:
-    """Read until the current line ends, and return the bytes after the line ending that have also been read."""
+    """Read up to the end of the current line, and return any bytes that were read beyond its line ending."""
     while data := source.read(_BLOCK):
         end = _after(data, newline, data.find)
         if end:

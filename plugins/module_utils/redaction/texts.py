@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Redact secrets in collected text, and leave all other text unchanged.
 
-A word that may be a secret is redacted even if this is uncertain, because readers rarely need it.
+A word that may be a secret is redacted even in cases of doubt, because readers rarely need such a word.
 
 These sources describe what secrets look like: kubernetes.io (bootstrap tokens, `[a-z0-9]{6}.[a-z0-9]{16}`;
 client-key-data of kubeconfigs), RFC 7519 (JSON web tokens), RFC 7468 (PEM), RFC 3986 (user information in URLs),
@@ -25,7 +25,7 @@ from .urls import USER_IN_TEXT, redact_queries, redact_users
 class _Form(t.NamedTuple):
     """The regular expression for one kind of secret.
 
-    The time for matching is proportional to the length of the text. For this reason, no match can begin inside an
+    Matching takes time proportional to the length of the text. To ensure this, no match can begin inside an
     unbounded repetition of another match, and patterns that can begin anywhere have a maximum length. A test checks
     this with strings that repeat the beginning of each pattern.
     """
@@ -130,7 +130,7 @@ _BOOTSTRAP_END = re.compile(r"\.[a-z0-9]{16}(?![\w.-])")
 
 
 class Redaction:
-    """Redacts secrets of every known form and name, and the given secrets.
+    """Redacts strings that look like secrets, the values of names that denote secrets, and the given secrets.
 
     Args:
         known: known secrets, such as the password of the connection. Secrets of fewer than six characters are ignored.
@@ -168,12 +168,12 @@ class Redaction:
         return value
 
     def _member(self, name: str, item: t.Any, *, named: bool) -> t.Any:
-        """Return the value of a key in a mapping without secrets.
+        """Return the value of one key of a mapping, with the secrets in the value redacted.
 
         Args:
             name: the key.
             item: the value.
-            named: whether the mapping is the value of a secret whose name is in `name` or `key`, such as
+            named: whether the mapping names a secret in its key `name` or `key`, as in
                 `{"name": "DB_PASSWORD", "value": "x"}`.
         """
         if is_secret_name(name) or (named and name.lower() in VALUE_NAMES):
@@ -181,7 +181,7 @@ class Redaction:
         return self.value(item)
 
     def _all_secret(self, value: t.Any, *, whole: bool = False) -> t.Any:
-        """Return a redacted value of a key that names a secret.
+        """Redact the value of a key that names a secret, and return the result.
 
         If the value is a mapping, only the values of keys in VALUE_NAMES are redacted completely. Other keys, such as
         `secretName` in a volume of Kubernetes, only describe the secret.
@@ -220,7 +220,7 @@ _NOTHING_KNOWN = Redaction()
 
 
 def redact_value(text: str) -> str:
-    """Return a value from a user as text for a message, without users and queries of URLs and without other secrets.
+    """Return a value from a user as text for a message, with secrets and the users and queries of URLs redacted.
 
     >>> redact_value("see https://me:x@example.org/a?b=c, password=x")
     'see https://***@example.org/a?*** password=***'
