@@ -210,8 +210,7 @@ def reported_version(status: t.Mapping[str, t.Any]) -> str:
 
 
 REQUIRED = {"pod_cidr": "no pod CIDR", "overlay_address": "no address on the overlay network"}
-"""Options that make the task wait until nodes have a value, each with the reason to report while the value is
-missing."""
+"""Options for which the task waits until nodes have a value, each with the reason to report until then."""
 
 
 def is_done(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> bool:
