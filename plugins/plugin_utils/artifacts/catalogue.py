@@ -33,8 +33,7 @@ class ArtifactError(ResourceError):
     """An artifact setting is invalid."""
 
     def within(self, where: str) -> t.Self:
-        """Return a copy of this error whose message also names the entry of a list that contains the invalid
-        setting."""
+        """Return a copy of this error whose message also names the list entry with the invalid setting."""
         return type(self)(f"{where} ({self.where})", self.value, self.expected, self.hint)
 
 

@@ -85,8 +85,7 @@ class Builder:
         """The result, which `run` fills in."""
 
     def run(self, content: BundleContent) -> BuildResult:
-        """Download the requested files that are missing, and sign the index. A failed download does not stop the
-        others.
+        """Download the missing requested files, and sign the index. A failed download does not stop the others.
 
         Raises:
             BundleError: the folder cannot be used, or another run is building the bundle.
