@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: nodes_drain
-short_description: Cordon and drain nodes of a cluster, and record the owner of the cordon
+short_description: Cordon and drain nodes of a cluster, and record the owner of each cordon
 version_added: "0.1.0"
 description:
   - Cordons nodes and evicts their pods through the Eviction API, so that PodDisruptionBudgets are respected, and waits
@@ -123,8 +123,8 @@ nodes:
       type: str
     host_process:
       description: >-
-        IDs of the containers that HostProcess DaemonSets run on the node. Pass them to
-        O(winkube.node.nodes_ready#module:before).
+        Maps each HostProcess DaemonSet to the IDs of its containers on the node.
+        O(winkube.node.nodes_ready#module:before) needs these IDs.
       type: dict
 """
 

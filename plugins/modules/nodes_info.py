@@ -123,7 +123,7 @@ def describe(node: Object, pods: t.Sequence[str], errors: t.Sequence[str]) -> di
     Args:
         node: the node as the API returns it.
         pods: pods that do not start on the node, each with the reason.
-        errors: errors from the creation of pod sandboxes.
+        errors: the errors that kept the kubelet from creating pod sandboxes.
     """
     return {
         **conditions(node),

@@ -54,14 +54,14 @@ options:
   before:
     description:
       - State of each rebooted node before its reboot, as RV(winkube.node.nodes_drain#module:nodes) returned it
-        (C(boot_id), C(host_process)). For some seconds after a reboot, the cluster still shows the earlier state. With
-        this option the module waits until the kubelet has reported since the reboot.
+        (C(boot_id), C(host_process)). For a few seconds after a reboot, the cluster still shows the earlier state. With
+        this option the module waits until the kubelet has reported after the reboot.
     type: dict
     default: {}
   versions:
     description:
       - Maps the name of each node to the expected version of its kubelet, such as C(1.37.1). With this option the
-        module waits until the kubelet has reported since its upgrade. Before that, the cluster still shows the state of
+        module waits until the kubelet has reported after its upgrade. Before that, the cluster still shows the state of
         the earlier kubelet.
     type: dict
     default: {}

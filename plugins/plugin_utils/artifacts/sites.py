@@ -55,7 +55,7 @@ class ArtifactSite:
         return self.digests.get(f"{parts.netloc.rpartition('@')[2]}{urllib.parse.unquote(parts.path)}", "")
 
     def at(self, url: str) -> str:
-        """Return the URL at which the site has the file at a publisher's URL. It includes the site's query."""
+        """Return the URL of the site's copy of a publisher's file, which includes the site's query."""
         parts = urllib.parse.urlsplit(url)
         at_site = f"{self.url.rstrip('/')}/{parts.netloc.rpartition('@')[2]}{parts.path}"
         return f"{at_site}?{self.query}" if self.query else at_site
