@@ -17,7 +17,7 @@ description:
   - The Kubernetes account that the task uses needs permission to read and delete nodes.
 options:
   addresses:
-    description: For each node name, a list of the addresses of the machine to which the node must belong.
+    description: Maps the name of each node to a list of the addresses of the machine to which the node must belong.
     type: dict
     required: true
   timeout:

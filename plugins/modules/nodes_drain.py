@@ -7,15 +7,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: nodes_drain
-short_description: Cordon and drain nodes of a cluster, and record the owner of the cordon
+short_description: Cordon and drain nodes of a cluster, and record the owner of each cordon
 version_added: "0.1.0"
 description:
   - Cordons nodes and evicts their pods through the Eviction API, so that PodDisruptionBudgets are respected, and waits
     until the pods are gone. An eviction that a budget does not allow is retried until O(timeout).
-  - The module works like C(kubectl drain --ignore-daemonsets). Pods of DaemonSets and static pods stay. A pod without a
+  - The module works like C(kubectl drain --ignore-daemonsets). DaemonSet pods and static pods stay. A pod without a
     controller is evicted only with O(force), and a pod with an C(emptyDir) volume only with O(delete_emptydir_data). A
     node with a pod that may not be evicted is neither cordoned nor drained.
-  - A node that the module cordons gets the annotation C(winkube.node/cordoned) with O(owner), the machine on which the
+  - A node that the module cordons gets the C(winkube.node/cordoned) annotation with O(owner), the machine on which the
     task ran, and the time. M(winkube.node.nodes_uncordon) uncordons only nodes with this annotation. A node that was
     already cordoned is not annotated.
   - Pods of a node that is not Ready are also evicted, but the task does not wait for them, because the node's kubelet
@@ -29,11 +29,11 @@ options:
     type: str
     required: true
   force:
-    description: Whether pods without a controller are evicted. They are not recreated.
+    description: Whether to evict pods without a controller. These pods are not recreated.
     type: bool
     default: false
   delete_emptydir_data:
-    description: Whether pods with C(emptyDir) volumes are evicted. The data in these volumes is lost.
+    description: Whether to evict pods with C(emptyDir) volumes. The data in these volumes is lost.
     type: bool
     default: false
   grace_period:
@@ -90,11 +90,11 @@ nodes:
   contains:
     status:
       description:
-        - V(drained); V(checked) in check mode; V(refused) if O(force) or O(delete_emptydir_data) would be needed;
-          V(timeout) if pods were left at the time limit; V(failed).
+        - One of V(drained); V(checked) in check mode; V(refused) if O(force) or O(delete_emptydir_data) would be
+          needed; V(timeout) if pods were left at the time limit; V(failed).
       type: str
     msg:
-      description: Why the node is not drained, with the names of pods and PodDisruptionBudgets.
+      description: Why the node was not drained, with the names of the pods and PodDisruptionBudgets that prevented it.
       type: str
     changed:
       description: Whether the node or its pods were changed.
@@ -113,7 +113,7 @@ nodes:
       type: list
       elements: str
     ignored:
-      description: Pods that stay on the node, with the reason for each.
+      description: Maps each pod that stays on the node to the reason why it stays.
       type: dict
     labels:
       description: All labels of the node.
@@ -123,8 +123,8 @@ nodes:
       type: str
     host_process:
       description: >-
-        IDs of the containers that HostProcess DaemonSets run on the node. Pass them to
-        O(winkube.node.nodes_ready#module:before).
+        Maps each HostProcess DaemonSet to the IDs of its containers on the node.
+        O(winkube.node.nodes_ready#module:before) needs these IDs.
       type: dict
 """
 

@@ -13,8 +13,8 @@ description:
   - Reads the conditions of all nodes, the pods that do not start on them, and the CA of the cluster.
     M(winkube.node.node_diagnosis) compares this state with what a node itself reports.
   - Runs on the controller or a control plane host, never on a Windows node.
-  - The Kubernetes account that the task uses needs permission to list nodes. If it is not allowed to read pods, events
-    or the ConfigMap C(kube-public/cluster-info), these are left out.
+  - The Kubernetes account that the task uses needs permission to list nodes. If the account is not allowed to read
+    pods, events or the C(kube-public/cluster-info) ConfigMap, these are left out.
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
@@ -42,7 +42,7 @@ server:
   returned: always
 authorities:
   description: >-
-    Certificates of the cluster's CA (PEM), from the ConfigMap C(kube-public/cluster-info), and from O(kubeconfig) or
+    Certificates of the cluster's CA (PEM), from the C(kube-public/cluster-info) ConfigMap, and from O(kubeconfig) or
     O(ca_cert).
   type: list
   elements: str
@@ -64,7 +64,7 @@ nodes:
       description: When the Ready condition last changed.
       type: str
     pressure:
-      description: Other conditions that are true, such as V(DiskPressure), with their messages.
+      description: Conditions other than Ready that are true, such as V(DiskPressure), with their messages.
       type: dict
     pending_pods:
       description: Pods that do not start on the node (at most ten), with the reason.
@@ -123,7 +123,7 @@ def describe(node: Object, pods: t.Sequence[str], errors: t.Sequence[str]) -> di
     Args:
         node: the node as the API returns it.
         pods: pods that do not start on the node, each with the reason.
-        errors: errors from the creation of pod sandboxes.
+        errors: the errors that kept the kubelet from creating pod sandboxes.
     """
     return {
         **conditions(node),
@@ -158,7 +158,7 @@ def pending_pods(cluster: Cluster) -> dict[str, list[str]]:
 
 
 def sandbox_errors(cluster: Cluster) -> dict[str, list[str]]:
-    """Return the errors from the creation of pod sandboxes by node, the latest first.
+    """Return the errors that kept kubelets from creating pod sandboxes, grouped by node, the latest first.
 
     Raises:
         ApiError: the request failed.
@@ -187,7 +187,7 @@ def if_allowed(read: t.Callable[[Cluster], t.Any], cluster: Cluster, otherwise: 
 
 
 def announced(cluster: Cluster) -> str:
-    """Return the kubeconfig in the ConfigMap cluster-info, with which nodes join, or an empty string if there is none.
+    """Return the cluster-info ConfigMap's kubeconfig, which nodes use to join, or an empty string if there is none.
 
     Raises:
         ApiError: the request failed.
@@ -205,7 +205,7 @@ def ca_of(kubeconfig: str) -> str:
 
 
 def authorities(cluster: Cluster) -> list[str]:
-    """Return the CA certificates (PEM) from the ConfigMap cluster-info and from the client's configuration.
+    """Return the CA certificates (PEM) from the cluster-info ConfigMap and from the client's configuration.
 
     Raises:
         ApiError: a request failed.

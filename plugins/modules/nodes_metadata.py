@@ -17,8 +17,8 @@ description:
 options:
   metadata:
     description:
-      - For each node name, a dictionary with the expected C(labels), C(annotations) or both. A null value removes the
-        label or annotation.
+      - Maps the name of each node to a dictionary with the expected C(labels), C(annotations) or both. A null value
+        removes the label or annotation.
     type: dict
     required: true
   timeout:
@@ -51,7 +51,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 nodes:
-  description: The changes of each node, by name. A null value means that the label or annotation was removed.
+  description: The changes made to each node, by node name. A null value means that the label or annotation was removed.
   type: dict
   returned: always
   contains:

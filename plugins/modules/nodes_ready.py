@@ -46,22 +46,23 @@ options:
     default: false
   daemon_sets:
     description:
-      - For each node name, a list of DaemonSets (C(NAMESPACE/NAME)). The node counts as Ready only if each of these
-        DaemonSets has a ready pod on it. The Kubernetes account needs permission to list pods in the namespaces of the
-        DaemonSets.
+      - Maps the name of each node to a list of DaemonSets (C(NAMESPACE/NAME)). The node counts as Ready only if each of
+        these DaemonSets has a ready pod on it. The Kubernetes account needs permission to list pods in the namespaces
+        of the DaemonSets.
     type: dict
     default: {}
   before:
     description:
       - State of each rebooted node before its reboot, as RV(winkube.node.nodes_drain#module:nodes) returned it
-        (C(boot_id), C(host_process)). For some seconds after a reboot, the cluster still shows the earlier state. With
-        this option the module waits until the kubelet has reported since the reboot.
+        (C(boot_id), C(host_process)). For a few seconds after a reboot, the cluster still shows the earlier state. With
+        this option the module waits until the kubelet has reported after the reboot.
     type: dict
     default: {}
   versions:
     description:
-      - Expected version of the kubelet of each node, such as C(1.37.1). With this option the module waits until the
-        kubelet has reported since its upgrade. Before that, the cluster still shows the state of the earlier kubelet.
+      - Maps the name of each node to the expected version of its kubelet, such as C(1.37.1). With this option the
+        module waits until the kubelet has reported after its upgrade. Before that, the cluster still shows the state of
+        the earlier kubelet.
     type: dict
     default: {}
   required:
@@ -209,7 +210,7 @@ def reported_version(status: t.Mapping[str, t.Any]) -> str:
 
 
 REQUIRED = {"pod_cidr": "no pod CIDR", "overlay_address": "no address on the overlay network"}
-"""Options that make the task wait until nodes have a value, and the reason to report while this value is missing."""
+"""Options for which the task waits until nodes have a value, each with the reason to report until then."""
 
 
 def is_done(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> bool:
@@ -233,7 +234,7 @@ def remaining_sets(
         api: the cluster.
         node: the node.
         pods: the pods of the node.
-        before: container IDs before the reboot, by DaemonSet.
+        before: maps each DaemonSet to the IDs of its containers before the reboot.
 
     Raises:
         ApiError: a request to the cluster failed.

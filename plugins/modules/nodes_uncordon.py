@@ -10,8 +10,8 @@ module: nodes_uncordon
 short_description: Uncordon nodes that were cordoned for a given owner
 version_added: "0.1.0"
 description:
-  - Uncordons nodes that M(winkube.node.nodes_drain) cordoned for O(owner), and removes the annotation
-    C(winkube.node/cordoned).
+  - Uncordons nodes that M(winkube.node.nodes_drain) cordoned for O(owner), and removes the C(winkube.node/cordoned)
+    annotation.
   - Nodes that were cordoned for a different owner, or by other means, stay cordoned.
   - The Kubernetes account that the task uses needs permission to change nodes.
 options:

@@ -50,7 +50,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 tokens:
-  description: The tokens by C(NAMESPACE/NAME). Tokens that do not exist yet are left out.
+  description: Maps the C(NAMESPACE/NAME) of each Secret to its token. Tokens that do not exist yet are left out.
   type: dict
   returned: always
 """

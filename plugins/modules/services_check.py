@@ -11,9 +11,9 @@ short_description: Call services through their NodePorts on Windows nodes
 version_added: "0.1.0"
 description:
   - Waits until all pods of each service's Deployment are available, and then requests C(/) over HTTP from the service's
-    NodePort on each Windows node that is Ready. The task fails if a call does not get the status 200 in time.
+    NodePort on each Windows node that is Ready. The task fails if a request does not get the status 200 in time.
   - Runs on the controller or a control plane host, never on a Windows node. Firewalls between that machine and the
-    nodes must allow the calls, which use no proxy.
+    nodes must allow the requests, which use no proxy.
   - The Kubernetes account that the task uses needs permission to list nodes, and to read the Deployments and services.
 options:
   namespace:

@@ -50,7 +50,7 @@ class ControllerAction(ActionBase):  # type: ignore[misc]  # ansible ships no ty
 
 
 def registered(variables: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:
-    """Return the value of a variable for each host of the play; None for a host without this variable.
+    """Return the value of a variable for each host of the play, or None for a host without this variable.
 
     Args:
         variables: the variables that Ansible passes to the task.

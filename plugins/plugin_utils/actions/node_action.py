@@ -142,7 +142,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             session: the session with the node.
             resources: the expected resources.
             options: the validated options of the action.
-            answers: records what the node returned, if given.
+            answers: if given, an object that records what the node returned.
 
         Returns:
             The result of the task, and the outcome from which it was made.

@@ -4,7 +4,7 @@
 
 Only the fields of the CustomResourceDefinition are accepted (kubernetes-sigs/windows-gmsa v0.9.0,
 charts/gmsa/crds/crds.yaml), because the API server drops all other fields. `HostAccountConfig` is for machines that are
-not members of the domain: it names a plugin of Container Credential Guard, and its `PluginInput` may be a secret.
+not members of the domain. It names a plugin of Container Credential Guard, and its `PluginInput` may be a secret.
 
 Sources: Microsoft, "Create gMSAs for Windows containers" and "Run a container with a gMSA".
 """

@@ -20,7 +20,7 @@ _REPORTED = re.compile(r"\(0x([0-9a-fA-F]{8})\)")
 
 
 def log_call() -> Call:
-    """Return the call that reads the end of Windows' log of domain joins. Its lines are always in English."""
+    """Return the call that reads the end of Windows' log of domain joins. This log is always in English."""
     return query("domain.log", "Get-Content", {"LiteralPath": _LOG, "Tail": _TAIL})
 
 

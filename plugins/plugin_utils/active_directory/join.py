@@ -25,14 +25,15 @@ from .membership import DomainState
 MODULE = "microsoft.ad.membership"
 _STEP = "join the domain"
 _ATTEMPTS = 2
-"""Maximum number of runs of the module. It is run again only if the connection fails and the machine has not joined."""
+"""Maximum number of runs of microsoft.ad.membership. The module is run again only if the connection fails and the
+machine has not joined."""
 
 
 def check_installed() -> None:
     """Check that the controller has microsoft.ad.membership, before a node is contacted.
 
     Raises:
-        NodeError: the collection microsoft.ad is not installed.
+        NodeError: the microsoft.ad collection is not installed.
     """
     other_modules.check_installed(MODULE, "node_join_domain", "the package `ansible` contains it")
 
@@ -161,7 +162,7 @@ class DomainJoin:
         raise self._failed("the connection failed during the join, so it is unknown whether the machine has joined")
 
     def _explained(self, message: str) -> str:
-        """Return an error message that explains why the join failed, if its error code is known.
+        """Return an error message that explains why the join failed, if the error code is known.
 
         The cause is looked up by error code, because the module's message depends on the display language of Windows.
         """

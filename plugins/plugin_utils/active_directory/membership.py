@@ -3,7 +3,7 @@
 r"""Read a machine's membership in a domain, and determine why a machine cannot join one.
 
 A join changes Win32_ComputerSystem immediately, but Netlogon and the services use the new domain only after a reboot.
-Until then the key `Netlogon\JoinDomain` exists.
+Until then the registry key `Netlogon\JoinDomain` exists.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from ..wire.messages import Call, CallResult
 
 SYSTEM, WAITING, CONTROLLERS = "domain.system", "domain.waiting", "domain.controllers"
 _WAITING_KEYS = tuple(f"{SERVICES}\\Netlogon\\{name}" for name in ("JoinDomain", "AvoidSpnSet"))
-"""Keys that exist while a join waits for a reboot. Neither is documented; tools that find pending reboots read both."""
+"""Registry keys that exist while a join waits for a reboot. Neither is documented; tools that find pending reboots read
+both."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,7 @@ def read(results: t.Mapping[str, CallResult]) -> DomainState:
 
 
 def problems(state: DomainState, domain: str, *, joined: bool) -> t.Iterator[str]:
-    """Yield why a machine cannot become a member of a domain, or nothing if it can or is a member already.
+    """Yield the reasons why a machine cannot join a domain, or nothing if it can join or is already a member.
 
     Args:
         state: what the machine reports.

@@ -26,7 +26,7 @@ _NETBIOS = 15
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OfflineJoinData:
-    """The domain and the computer that the data names, without the password in the data."""
+    """The domain and the computer that the data of an offline join names, without the password in this data."""
 
     domain: str
     """DNS name of the domain, or the name in `lpDomain` if the data has no DNS name. Empty if the data has a form that
@@ -38,7 +38,7 @@ class OfflineJoinData:
         """Return whether the data is for the given computer, or has a form that does not show which computer it is for.
 
         Args:
-            computer: the name. Only its NetBIOS part (the first 15 characters) is compared.
+            computer: the computer's name. Only its NetBIOS part (the first 15 characters) is compared.
         """
         return not self.computer or self.computer[:_NETBIOS].lower() == computer[:_NETBIOS].lower()
 
@@ -48,7 +48,7 @@ class _NdrReader:
 
     def __init__(self, data: bytes) -> None:
         if not data.startswith(_COMMON_HEADER):
-            raise ValueError("it does not begin with the header of serialized data")
+            raise ValueError("the value does not begin with the header of serialized data")
         self._data = data[_HEADERS:]
         self._place = 0
 
@@ -82,7 +82,7 @@ class _NdrReader:
 
 
 def read(text: str) -> OfflineJoinData:
-    """Return the domain and the computer that the data names.
+    """Return the domain and the computer that the data of an offline join names.
 
     Args:
         text: the data in base64. A byte order mark, line breaks and the final NUL of djoin's file are ignored.

@@ -36,17 +36,19 @@ def resources_for_versions(
     """Return the resources that bring lists of artifact versions into a node's cache.
 
     Args:
-        lists: versions by kind; a version is a string, or a mapping with `version` and optionally `url` and `sha256`.
+        lists: maps each kind to a list of versions. A version is a string, or a mapping with `version` and optionally
+            `url` and `sha256`.
         where: the name of the variable, for messages.
         cache_dir: Windows path of the node's cache folder.
         prune: whether to remove all versions that are not in the lists.
         keep: paths of files in the cache that are never removed.
-        urls: URLs by kind. A URL replaces the publisher's URL for versions without their own `url`. It contains
+        urls: maps kinds to URLs. A URL replaces the publisher's URL for versions without their own `url`. It contains
             `{version}` or `{underscores}` if it is for several versions.
         options: further arguments of `locations.resource`.
 
     Returns:
-        One resource for each version, in order and without duplicates, and one more resource if `prune` is true.
+        One resource for each version, in the order of the lists and without duplicates, and one more resource if
+        `prune` is true.
 
     Raises:
         ArtifactError: a value is invalid.
@@ -143,7 +145,7 @@ def _of_host(host: str, names: t.Sequence[str]) -> str:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CacheEntry:
-    """One artifact: a row of the table that the module artifact_cache returns."""
+    """One artifact: a row of the table that the artifact_cache module returns."""
 
     kind: str
     version: str

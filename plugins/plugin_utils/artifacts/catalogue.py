@@ -33,7 +33,7 @@ class ArtifactError(ResourceError):
     """An artifact setting is invalid."""
 
     def within(self, where: str) -> t.Self:
-        """Return this error for an entry of a list, with the place of the entry in its message."""
+        """Return a copy of this error whose message also names the list entry with the invalid setting."""
         return type(self)(f"{where} ({self.where})", self.value, self.expected, self.hint)
 
 
@@ -52,12 +52,12 @@ class Kind:
     checksum_suffix: str = ""
     """Suffix that turns a file's URL into the URL of its checksum file. Empty if there is no checksum file."""
     checksum_url: str = ""
-    """URL of one file with the checksums of a whole release (`SHA256SUMS`), with the same placeholders as `url`. It is
-    used instead of `checksum_suffix`."""
+    """URL of one file with the checksums of a whole release (`SHA256SUMS`), with the same placeholders as `url`. This
+    URL is used instead of `checksum_suffix`."""
     checksum_from: str = ""
     """The first version with a checksum file. Empty if all versions have a checksum file."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Pinned SHA-256 by version, for publishers without checksum files."""
+    """Maps versions to their pinned SHA-256 checksums, for publishers without checksum files."""
     windows: tuple[str, ...] = tuple(SUPPORTED_NAMES)
     """Versions of Windows Server for which artifacts of this kind are downloaded."""
     variables: str = ""
@@ -103,7 +103,7 @@ class Kind:
 
 
 def filled(pattern: str, version: str) -> str:
-    """Return a URL with the version in place of the placeholders. Other braces stay: a signature may contain them."""
+    """Return a URL with the version in place of the placeholders. Keep other braces, which a signature may contain."""
     return pattern.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
 
 
@@ -205,7 +205,7 @@ def signers(given: object, kind: str) -> list[str]:
     """Return the signers whose signatures are accepted for the programs of a kind of artifact.
 
     Args:
-        given: `artifact_allowed_signers`: a list for all kinds, or a mapping of kinds to lists.
+        given: `artifact_allowed_signers`, which is a list for all kinds or a mapping of kinds to lists.
         kind: name of the kind.
 
     Raises:

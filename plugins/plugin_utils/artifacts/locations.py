@@ -132,11 +132,11 @@ def locate(
         version: the version, with or without `v`.
         cache_dir: Windows path of the node's cache folder.
         mirror: base URL of a mirror, which is used like one more site.
-        sites: `artifact_sites` (see the module `sites`).
+        sites: `artifact_sites` (see sites.py).
         upstream: whether the publisher is used after the sites; without sites, it is always used.
         url: a URL that replaces the catalogue's URL. A file from such a URL has no checksum file.
         sha256: expected SHA-256 of the file.
-        kinds: `artifact_kinds` (see the module `catalogue`).
+        kinds: `artifact_kinds` (see catalogue.py).
         verify: `artifact_verify`; `strict` rejects unverified downloads.
 
     Raises:
@@ -242,7 +242,7 @@ def resource(
         limit_rate: maximum bytes per second of each download, in curl's notation (`500K`, `2M`).
         ignore_revocation: whether to continue if the revocation of a certificate cannot be checked.
         parallel: number of parallel downloads, or None for the resource's default.
-        allowed_signers: `artifact_allowed_signers`: allowed signers of the programs, for all kinds or by kind.
+        allowed_signers: `artifact_allowed_signers`, the allowed signers of the programs, for all kinds or by kind.
         where: `mirror`, `sites`, `upstream`, `url`, `sha256`, `kinds` and `verify`, as in `locate`.
 
     Raises:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read `artifact_sites`: sites with copies of the publishers' files, which are used before the publishers."""
+"""Read `artifact_sites`, the sites that have copies of the publishers' files and are used before the publishers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class ArtifactSite:
     ignore_revocation: bool = False
     """Whether to accept the site's certificate if its revocation cannot be checked, as with private CAs."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Trusted SHA-256 of the site's files by path below `url`, such as the checksums in a bundle's signed index."""
+    """Maps paths below `url` to trusted SHA-256 checksums of the site's files, such as the checksums in a bundle's
+    signed index."""
 
     def digest(self, url: str) -> str:
         """Return the trusted SHA-256 of the site's copy of a file.
@@ -54,7 +55,7 @@ class ArtifactSite:
         return self.digests.get(f"{parts.netloc.rpartition('@')[2]}{urllib.parse.unquote(parts.path)}", "")
 
     def at(self, url: str) -> str:
-        """Return the URL at which the site has the file at a publisher's URL. It includes the site's query."""
+        """Return the URL of the site's copy of a publisher's file, which includes the site's query."""
         parts = urllib.parse.urlsplit(url)
         at_site = f"{self.url.rstrip('/')}/{parts.netloc.rpartition('@')[2]}{parts.path}"
         return f"{at_site}?{self.query}" if self.query else at_site

@@ -24,7 +24,7 @@ def write(
         name: the full reference of the image.
         image: the image as the registry describes it.
         manifests: the manifests to include, the best match first.
-        blobs: paths of the downloaded configurations and layers, by digest.
+        blobs: maps digests to the paths of the downloaded configurations and layers.
     """
     documents = images.layout_files(name, image.top, manifests[0])
     digests = {image.top.digest, *(one.own.digest for one in manifests)}

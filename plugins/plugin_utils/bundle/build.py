@@ -63,9 +63,9 @@ class Builder:
     Args:
         directory: the bundle's folder.
         key: the key that signs the index.
-        fetcher: downloads from servers.
+        fetcher: the object that downloads files from servers.
         options: options of the build.
-        notify: prints a line of progress.
+        notify: a function that prints a line of progress.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Builder:
         """The result, which `run` fills in."""
 
     def run(self, content: BundleContent) -> BuildResult:
-        """Download the requested files that are missing, and sign the index. A failed download does not stop others.
+        """Download the missing requested files, and sign the index. A failed download does not stop the others.
 
         Raises:
             BundleError: the folder cannot be used, or another run is building the bundle.
@@ -183,7 +183,7 @@ class Builder:
         return pairs
 
     def _is(self, file: BundleFile, entry: IndexEntry) -> bool:
-        """Return whether a file in the bundle has the expected checksum, or no checksum is expected."""
+        """Return whether a file in the bundle has the expected checksum, or True if no checksum is expected."""
         if file.checksum is None:
             return True
         expected = file.checksum.digest.lower()

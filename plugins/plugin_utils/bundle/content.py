@@ -48,7 +48,7 @@ class BundleFile:
 
     @property
     def source(self) -> str:
-        """The path or URL from which the file comes, without secrets. Empty if it has no source."""
+        """The path or URL from which the file comes, without secrets. Empty if the file has no source."""
         return self.local or (bare(self.sources[-1].url) if self.sources else "")
 
 

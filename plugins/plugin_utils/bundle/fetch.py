@@ -78,7 +78,7 @@ class FetchSource:
     """Hosts, domains and networks for which the proxy is not used."""
     ca: str = ""
     """CA certificates in PEM, or the path of their file. Empty for the certificates in REQUESTS_CA_BUNDLE or
-    CURL_CA_BUNDLE, or else those that the library `requests` trusts."""
+    CURL_CA_BUNDLE, or else those that the `requests` library trusts."""
     verify: bool = True
     inside: frozenset[str] | None = None
     """Hosts to allow in URLs from untrusted documents even if they are not public, or None to allow all hosts."""
@@ -105,7 +105,7 @@ class Fetcher:
 
     Args:
         attempts: number of attempts for each source.
-        notify: prints a line of progress during a long download.
+        notify: a function that prints a line of progress during a long download.
         sleep: replaces time.sleep in tests.
         clock: replaces time.monotonic in tests.
     """
@@ -120,7 +120,7 @@ class Fetcher:
     ) -> None:
         if _MISSING is not None:
             raise BundleError(
-                "building a bundle requires the Python library requests: install the packages in requirements.txt"
+                "building a bundle requires Python's requests library. Install the packages in requirements.txt"
             ) from _MISSING
         self._attempts = attempts
         self._notify = notify
@@ -273,9 +273,9 @@ class Fetcher:
                 answer.close()
                 followed = urllib.parse.urljoin(url, target)
                 if not followed.startswith(("http://", "https://")):
-                    raise FetchError(source.url, "it redirects to a URL that is neither http nor https")
+                    raise FetchError(source.url, "the server redirects to a URL that is neither http nor https")
                 if url.startswith("https://") and not followed.startswith("https://"):
-                    raise FetchError(source.url, "it redirects from HTTPS to plain HTTP")
+                    raise FetchError(source.url, "the server redirects from HTTPS to plain HTTP")
                 if origin(followed) != origin(url):
                     own = {}
                 url = followed
@@ -324,14 +324,14 @@ class Fetcher:
 
 
 class _Authorities:
-    """CA certificates as files, because the library `requests` accepts only paths."""
+    """CA certificates as files, because the `requests` library accepts only paths."""
 
     def __init__(self) -> None:
         self._files: dict[str, t.IO[bytes]] = {}
         self._lock = threading.Lock()
 
     def of(self, source: FetchSource) -> bool | str:
-        """Return the value for the option `verify` of `requests`: the path of CA certificates, or whether to verify."""
+        """Return True, False or the path of CA certificates, for the `verify` option of `requests`."""
         if not source.verify:
             return False
         if "-----BEGIN" not in source.ca:
@@ -355,7 +355,7 @@ class _RetryableError(Exception):
 
 
 def _refuse(url: str, answer: requests.Response) -> None:
-    """Raise an exception if the response is an error. Status 416 only means that nothing is left to download."""
+    """Raise an exception for an error response, except for status 416 (nothing is left to download)."""
     status = answer.status_code
     if status in (200, 206, 416):
         return
@@ -366,7 +366,7 @@ def _refuse(url: str, answer: requests.Response) -> None:
 
 
 def retry_after(value: str) -> float | None:
-    """Return the seconds in a Retry-After header (RFC 9110, 10.2.3), capped at a limit, or None if it is invalid."""
+    """Return a Retry-After header's seconds (RFC 9110, 10.2.3), up to a limit, or None if the header is invalid."""
     try:
         return min(float(urllib3.Retry().parse_retry_after(value)), _LONGEST_PAUSE)
     except (urllib3.exceptions.InvalidHeader, ValueError, OverflowError):
@@ -379,7 +379,7 @@ def _starts_at(header: str | None, offset: int) -> bool:
 
 
 def _problem(url: str, error: Exception) -> Exception:
-    """Return an exception without secrets for an error of `requests` or urllib3, whose message may contain secrets."""
+    """Return an exception without secrets in place of an error of `requests` or urllib3 that may contain secrets."""
     text = str(error)
     if match := re.search(r"certificate verify failed: ([^(\[\]\"']+)", text):
         return FetchError(url, f"its certificate is not accepted: {match[1].strip()}")

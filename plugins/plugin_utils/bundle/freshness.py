@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reject bundles that exceed a maximum age, or are older than the last used bundle: old software may be vulnerable."""
+"""Reject bundles that are too old, or older than the last used bundle, because old software may be vulnerable."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def manifest(own: Descriptor, value: t.Mapping[str, t.Any], what: str) -> Manife
     """
     layers = value.get("layers")
     if not isinstance(layers, list) or "config" not in value:
-        raise BundleError(f"{what}: expected a manifest with layers and config from the registry, got one without")
+        raise BundleError(f"{what}: expected a manifest with layers and config from the registry, got one without them")
     return Manifest(
         own=own,
         config=descriptor(value["config"], what),
@@ -173,10 +173,11 @@ def supported_entries(entries: t.Sequence[Descriptor], windows: str) -> list[Des
 
 
 def layout_files(name: str, top: Descriptor, best: Manifest) -> dict[str, bytes]:
-    """Return the documents of an archive by path: an OCI image layout that `docker load` also accepts.
+    """Return the documents of an image archive, as a mapping of paths to contents.
 
-    containerd prefers the layout and reads the name from the annotation (core/images/archive/importer.go). Docker's own
-    store reads manifest.json, whose layers may be compressed (moby/moby image/tarexport/load.go).
+    The archive is an OCI image layout that `docker load` also accepts. containerd prefers the layout and reads the
+    image's name from an annotation (core/images/archive/importer.go). Docker's own store reads manifest.json, whose
+    layers may be compressed (moby/moby image/tarexport/load.go).
 
     Args:
         name: the full reference of the image.

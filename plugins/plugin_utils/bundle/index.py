@@ -77,7 +77,7 @@ class IndexStamp:
         return IndexStamp(serial=max(self.serial + 1, int(now.timestamp())), made=now.strftime(_TIME))
 
     def age(self, now: datetime.datetime) -> datetime.timedelta | None:
-        """Return the age of the signature, or None if it is unknown."""
+        """Return the age of the signature, or None if the age is unknown."""
         if not self.made:
             return None
         return now - datetime.datetime.strptime(self.made, _TIME).replace(tzinfo=datetime.UTC)
@@ -157,7 +157,7 @@ def load(data: bytes) -> dict[str, IndexEntry]:
     """Parse an index.
 
     Returns:
-        The entries by path.
+        A mapping of paths to entries.
 
     Raises:
         BundleError: the data is not a valid index.
@@ -179,7 +179,7 @@ def load(data: bytes) -> dict[str, IndexEntry]:
 
 
 def load_stamp(data: bytes) -> IndexStamp:
-    """Return the serial and the time of the signature in an index.
+    """Return the stamp of an index, which is its serial and the time of its signature.
 
     Raises:
         BundleError: the stamp is malformed.

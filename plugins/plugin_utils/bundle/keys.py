@@ -33,11 +33,11 @@ _EXPECTED_PUBLIC = "expected an Ed25519 public key in PEM, as bundle.yml writes 
 
 def _require() -> None:
     if _MISSING is not None:
-        raise BundleError("signing and verifying a bundle require the Python library cryptography") from _MISSING
+        raise BundleError("signing and verifying a bundle require Python's cryptography library") from _MISSING
 
 
 def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, bool]:
-    """Return the signing key. A missing key is created, readable by its owner only, with the public key next to it.
+    """Return the signing key. A missing key is created in a file that only its owner can read, next to its public key.
 
     Args:
         path: path of the key on the controller.

@@ -111,8 +111,8 @@ class Push:
     def _part(self, entry: IndexEntry) -> str:
         """Return the common prefix of the paths of a file's pieces.
 
-        It is short, because one command line names all pieces. It depends on the file's checksum, so that pieces of
-        different content are never joined.
+        The prefix is short, because one command line names all pieces. It depends on the file's checksum, so that
+        pieces of different content are never joined.
         """
         return f"{self._folder}\\{_PIECES}\\{hashlib.sha256(f'{entry.path} {entry.sha256}'.encode()).hexdigest()[:16]}"
 

@@ -3,8 +3,8 @@
 """Read container images from registries through the OCI distribution API, with basic or token authentication.
 
 Sources: github.com/opencontainers/distribution-spec for the API,
-distribution.github.io/distribution/spec/auth/token for tokens, and containerd's docs/hosts.md for the query parameter
-`ns` of mirrors.
+distribution.github.io/distribution/spec/auth/token for tokens, and containerd's docs/hosts.md for the `ns` query
+parameter of mirrors.
 """
 
 from __future__ import annotations
@@ -52,16 +52,17 @@ class Image:
 
     top: Descriptor
     manifests: t.Mapping[str, tuple[Manifest, ...]]
-    """Manifests by Windows Server version. Each tuple has the best match first, and is empty if nothing matches."""
+    """Maps each version of Windows Server to its manifests. Each tuple has the best match first, and is empty if
+    nothing matches."""
     documents: t.Mapping[str, bytes]
-    """The bytes of the index (if there is one) and of the manifests, by digest."""
+    """Maps digests to the bytes of the index (if there is one) and of the manifests."""
 
 
 class RegistryClient:
     """A client that reads container images from the endpoints of a registry host.
 
     Args:
-        fetcher: sends the requests.
+        fetcher: the object that sends the requests.
         endpoints: the endpoints, in the order in which to try them.
         proxy: see `FetchSource.proxy`.
         no_proxy: see `FetchSource.no_proxy`.
@@ -179,7 +180,7 @@ class RegistryClient:
         return dataclasses.replace(one, own=dataclasses.replace(one.own, platform=platform))
 
     def _first(self, ref: ImageReference, kind: str, version: str, use: t.Callable[[FetchSource], t.Any]) -> t.Any:
-        """Send a request to the endpoints in turn, and return the result of the first that succeeds."""
+        """Send a request to the endpoints in turn, and return the result of the first successful request."""
         problems = []
         for endpoint in self._endpoints:
             try:
@@ -272,9 +273,10 @@ def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[RegistryEndp
 
     Args:
         host: the host in the reference.
-        registries: `container_runtime_registries`, by host. An entry has `server`, `mirrors` (URLs, or mappings with
-            `url`), and for the server and each mirror `username`, `password`, `headers`, `ca`, `skip_verify` and
-            `override_path`. The entry `_default` is for hosts without an entry, as in containerd (docs/hosts.md).
+        registries: `container_runtime_registries`, which maps hosts to entries. An entry has `server`, `mirrors` (URLs,
+            or mappings with `url`), and for the server and each mirror `username`, `password`, `headers`, `ca`,
+            `skip_verify` and `override_path`. The entry `_default` is for hosts without an entry, as in containerd
+            (docs/hosts.md).
 
     Raises:
         BundleError: an entry has an invalid URL or CA certificate.
@@ -315,7 +317,7 @@ def _authorities(host: str, given: t.Any) -> str:
     """Return all CA certificates as a single PEM string.
 
     Raises:
-        BundleError: an entry is not in PEM. For example, it may be a path on the node.
+        BundleError: a value is not a certificate in PEM, but, for example, a path on the node.
     """
     texts = [str(text) for text in ([given] if isinstance(given, str) else given or []) if text]
     for text in texts:

@@ -71,8 +71,8 @@ def test_data_in_another_form_says_nothing() -> None:
     ("given", "words"),
     [
         ("?", "it is not base64"),
-        ("", "it does not begin with the header of serialized data"),
-        (text(b"something else"), "it does not begin with the header of serialized data"),
+        ("", "the value does not begin with the header of serialized data"),
+        (text(b"something else"), "the value does not begin with the header of serialized data"),
         (text(DATA[:40]), "it is incomplete"),
         (text(DATA[:300]), "it is incomplete"),
         (text(DATA[:20] + b"\x02" + DATA[21:]), "it is not the data of an offline join"),
