@@ -25,7 +25,7 @@ _PASSED = (
     "runtime", "environment", "ctr", "crictl", "cri_endpoint", "docker", "docker_config", "store_dir", "parallel",
     "retries", "delay", "timeout",
 )  # fmt: skip
-"""Options of the module container_images that apply to all images."""
+"""Options of the container_images module that apply to all images."""
 _VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.-]+)?")
 
 Resources = list[dict[str, t.Any]]
@@ -219,7 +219,7 @@ def kept(images: t.Sequence[ContainerImage], more: t.Sequence[str] = ()) -> tupl
 
 
 def load_options(options: t.Mapping[str, t.Any]) -> list[Resource]:
-    """Return the resources that the options of the module container_images request.
+    """Return the resources that the options of the container_images module request.
 
     The resources are registry files, the removal of unused images, and container images.
 
@@ -247,6 +247,6 @@ def load_options(options: t.Mapping[str, t.Any]) -> list[Resource]:
 
 
 def store_of(options: t.Mapping[str, t.Any]) -> Store:
-    """Return the image store that the options of the module container_images select."""
+    """Return the image store that the options of the container_images module select."""
     given = {name: options[name] for name in _PASSED if options[name] is not None}
     return ContainerImage(name="registry.k8s.io/pause:3.10.2", **given).store

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read what the cluster knows about its nodes from the result of the module nodes_info (no I/O)."""
+"""Read what the cluster knows about its nodes from the result of the nodes_info module (no I/O)."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Diagnosis:
     findings: tuple[RankedCause, ...]
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the diagnosis as plain data for the result of the module node_diagnosis."""
+        """Return the diagnosis as plain data for the result of the node_diagnosis module."""
         return {
             "node_name": self.node_name,
             "status": self.status,

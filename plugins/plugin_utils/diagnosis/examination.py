@@ -78,7 +78,7 @@ class Examination:
 
     @functools.cached_property
     def network_mode(self) -> Mode | None:
-        """The network mode that the role cni recorded on the node, or None without a record of a managed network."""
+        """The network mode that the cni role recorded on the node, or None without a record of a managed network."""
         record = self.first.network_record
         known = catalogue().get(str(record.get("plugin")))
         return known.modes.get(str(record.get("mode"))) if known is not None and known.is_managed else None

@@ -74,7 +74,7 @@ class FirstFacts:
     cni_files: t.Mapping[str, str]
     """Content of the CNI configuration files by path."""
     network_record: t.Mapping[str, t.Any]
-    """The network that the role cni recorded on the node, with the keys `plugin`, `mode`, `network` and `services`.
+    """The network that the cni role recorded on the node, with the keys `plugin`, `mode`, `network` and `services`.
     Empty if there is no record."""
     kube_proxy: ConfigurationFile
 
