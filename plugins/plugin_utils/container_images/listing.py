@@ -50,13 +50,13 @@ def resources(
         ResourceError: an item is neither a reference nor a valid mapping. The message names the item.
     """
     if isinstance(images, (str, bytes)) or not isinstance(images, t.Sequence):
-        raise ResourceError("images", images, "expected a list of references, or of mappings with the key name")
+        raise ResourceError("images", images, "expected a list of references, or of mappings with a name key")
     docker = defaults.get("runtime") == "docker"
     made: dict[str, dict[str, t.Any]] = {}
     for number, item in enumerate(images):
         given = {"name": item} if isinstance(item, str) else item
         if not isinstance(given, t.Mapping) or not isinstance(given.get("name"), str):
-            raise ResourceError(f"images[{number}]", item, "expected a reference, or a mapping with the key name")
+            raise ResourceError(f"images[{number}]", item, "expected a reference, or a mapping with a name key")
         unknown = [key for key in given if key not in _KEYS]
         if unknown:
             raise ResourceError(f"images[{number}]", unknown[0], f"expected only the keys {', '.join(_KEYS)}")
@@ -73,10 +73,10 @@ def resources(
 
 
 def _likely(name: str) -> dict[str, int]:
-    """Return the property `likely_size` of an image, or an empty dict if its approximate size is not known.
+    """Return the `likely_size` property of an image, or an empty dict if its approximate size is not known.
 
-    With this size, the first run need not ask a registry. A copy in a mirror is as large as the original, so the image
-    is looked up only by the end of its repository's path.
+    With this property, the first run need not ask a registry for the size. A copy in a mirror is as large as the
+    original, so the image is looked up only by the end of its repository's path.
     """
     repository = f"/{ImageReference.parse(name).repository}" if is_whole(name) else ""
     sizes = (size for end, size in _data()["likely_sizes"].items() if repository.endswith(f"/{end}"))

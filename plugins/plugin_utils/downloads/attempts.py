@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Build the calls that download a file from the first source that has it and verify it, and read their results."""
+"""Build the calls that download a file from the first available source and verify the file, and read their results."""
 
 from __future__ import annotations
 
