@@ -53,7 +53,7 @@ class ImageState:
     """How complete the container image is in the store: `complete`, `incomplete`, or `unavailable` if the image
     has no manifest for the node's build of Windows."""
     builds: tuple[int, ...] = ()
-    """Builds of Windows for which the image has manifests. Empty before containerd 2.0, the first version that lists them."""
+    """Windows builds for which the image has manifests. Empty before containerd 2.0, which added this information."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
