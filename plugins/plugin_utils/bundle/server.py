@@ -26,7 +26,7 @@ from .verify import Bundle
 
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); from serving import program; program.run()"
 _START = 30.0
-"""How long to wait until the program listens, in seconds."""
+"""Maximum number of seconds to wait until the bundle server listens."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,7 @@ def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
 
 
 def _revocation(url: str) -> dict[str, bool]:
-    """Return the setting `ignore_revocation` for an HTTPS URL: Windows cannot get revocation lists when offline."""
+    """Return the setting `ignore_revocation` for an HTTPS URL. Windows cannot get revocation lists when offline."""
     return {"ignore_revocation": True} if url.startswith("https:") else {}
 
 

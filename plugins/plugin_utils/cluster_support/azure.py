@@ -20,7 +20,7 @@ from .settings import SupportSettings
 
 _NAMESPACE, _ACCOUNT, _NAME = "kube-system", "cloud-node-manager", "cloud-node-manager-windows"
 NODE_MANAGER = "cloud_node_manager"
-"""Name of the program cloud-node-manager, and of its image, in `cluster_support_images`."""
+"""Name of both cloud-node-manager and its image in `cluster_support_images`."""
 _RULES = (
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["watch", "list", "get", "update", "patch"]},
     {"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]},

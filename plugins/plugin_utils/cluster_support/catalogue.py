@@ -39,7 +39,7 @@ class NodeManager:
     source: str
     releases: tuple[NodeManagerRelease, ...]
     """One release for each minor version of Kubernetes. A release has the same major and minor version as the
-    version of Kubernetes that it supports."""
+    Kubernetes release that it supports."""
 
     def image(self, kubernetes: str) -> str:
         """Return the image for a version of Kubernetes.

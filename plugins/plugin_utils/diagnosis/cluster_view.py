@@ -23,7 +23,7 @@ class NodeInCluster:
     reason: str = ""
     since: str = ""
     pressure: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Maps the type of each other condition that is true to its message."""
+    """Maps the type of each true condition, except Ready, to its message."""
     pending_pods: tuple[str, ...] = ()
     sandbox_errors: tuple[str, ...] = ()
 

@@ -194,7 +194,7 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
 
 
 def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
-    """Return the total size in bytes of the parts that are not in `counted`, and add all parts to `counted`."""
+    """Return the total size in bytes of those `parts` that are not in `counted`, and add all `parts` to `counted`."""
     size = sum(part for name, part in parts.items() if name not in counted)
     counted.update(parts)
     return size
