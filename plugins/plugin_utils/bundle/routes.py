@@ -51,6 +51,6 @@ def is_inside(url: str, allowed: t.Collection[str] = ()) -> bool:
 
 
 def origin(url: str) -> tuple[str, str]:
-    """Return the origin to which a URL's credentials belong: the scheme, and the user, host and port as written."""
+    """Return the origin to which a URL's credentials belong: the scheme, and the user, host and port as in the URL."""
     parts = urllib.parse.urlsplit(url)
     return parts.scheme, parts.netloc

@@ -26,7 +26,7 @@ from .verify import Bundle
 
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); from serving import program; program.run()"
 _START = 30.0
-"""How long to wait until the program listens, in seconds."""
+"""Maximum number of seconds to wait until the bundle server listens."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class ServedBundle:
 
     port: int
     tokens: t.Mapping[str, str] = dataclasses.field(repr=False)
-    """The secret token in each node's URL, by name of the node."""
+    """Maps the name of each node to the secret token in its URL."""
     scheme: str
     pid: int
     revoked: str
@@ -137,7 +137,7 @@ def stop(pid: int) -> None:
 
 
 def _play() -> int:
-    """Return the process ID of ansible-playbook, which runs a task itself or in a child process."""
+    """Return the process ID of ansible-playbook, whether the task runs in that process or in a child process."""
     parent = multiprocessing.parent_process()
     return parent.pid if parent is not None and parent.pid else os.getpid()
 

@@ -25,7 +25,8 @@ def file_url(folder: str) -> str:
 def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
     """Return an entry of `artifact_sites` for the bundle.
 
-    Nodes reach the bundle without a proxy. The bundle also contains the files from the URLs that users have set.
+    Nodes reach the bundle without a proxy. The entry sets `overrides`, because the bundle also contains the files
+    whose URLs users have set themselves.
 
     Args:
         url: URL of the bundle for the node.
@@ -37,7 +38,7 @@ def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
 
 
 def _revocation(url: str) -> dict[str, bool]:
-    """Return `ignore_revocation` for an HTTPS URL, because Windows cannot get revocation lists when offline."""
+    """Return the setting `ignore_revocation` for an HTTPS URL. Windows cannot get revocation lists when offline."""
     return {"ignore_revocation": True} if url.startswith("https:") else {}
 
 

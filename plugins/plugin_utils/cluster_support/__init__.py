@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Build the Kubernetes objects that the role cluster_support applies, without any I/O. Read components.py first.
+"""Build the Kubernetes objects that the cluster_support role applies, without any I/O. Read components.py first.
 
 | module | content |
 |---|---|

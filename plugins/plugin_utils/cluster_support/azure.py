@@ -20,7 +20,7 @@ from .settings import SupportSettings
 
 _NAMESPACE, _ACCOUNT, _NAME = "kube-system", "cloud-node-manager", "cloud-node-manager-windows"
 NODE_MANAGER = "cloud_node_manager"
-"""Name of cloud-node-manager in `cluster_support_images`, and of its image there."""
+"""Name of both cloud-node-manager and its image in `cluster_support_images`."""
 _RULES = (
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["watch", "list", "get", "update", "patch"]},
     {"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]},
@@ -31,7 +31,7 @@ def node_manager(settings: SupportSettings) -> list[KubernetesObject]:
     """Return the Kubernetes objects of cloud-node-manager.
 
     Args:
-        settings: settings of the role cluster_support.
+        settings: settings of the cluster_support role.
 
     Raises:
         ValueError: there is no image for the cluster's version of Kubernetes.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read data/cluster_support.yml: the versions, images and names of the programs of the role cluster_support."""
+"""Read data/cluster_support.yml: the versions, images and names of the programs of the cluster_support role."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SupportProgram:
     source: str
     images: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     images_by_build: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Images of a program that is built separately for each version of Windows, by RuntimeClass (`windows-2022`)."""
+    """For a program that is built for each version of Windows, maps each RuntimeClass (`windows-2022`) to its image."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class NodeManager:
     source: str
     releases: tuple[NodeManagerRelease, ...]
     """One release for each minor version of Kubernetes. A release has the same major and minor version as the
-    Kubernetes that it supports."""
+    Kubernetes release that it supports."""
 
     def image(self, kubernetes: str) -> str:
         """Return the image for a version of Kubernetes.
@@ -89,7 +89,7 @@ class CsiDriver:
     """Specification of the CSIDriver object."""
     metrics_port: int = 0
     credentials: bool = False
-    """Whether the driver reads the path of its credentials from the optional ConfigMap azure-cred-file."""
+    """Whether the driver reads the path of its credentials from the optional azure-cred-file ConfigMap."""
     pre_stop: str = ""
     """Argument that the preStop hook passes to the driver's executable. If empty, there is no hook."""
 

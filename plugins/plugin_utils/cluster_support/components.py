@@ -29,7 +29,7 @@ _OF_AZURE = ("azure_disk", "azure_file")
 def _account(_settings: SupportSettings) -> list[KubernetesObject]:
     """Return the service account and the permissions of kube-proxy's Windows service.
 
-    The role cni creates the account's token.
+    The cni role creates the account's token.
     """
     return [one for one in kube_proxy_pods.account_objects() if one["kind"] != "Secret"]
 
@@ -46,7 +46,7 @@ def requested_drivers(settings: SupportSettings) -> list[str]:
     """Return the names of the CSI drivers that the variables request, including the cloud provider's drivers.
 
     Args:
-        settings: settings of the role cluster_support.
+        settings: settings of the cluster_support role.
     """
     known = support_catalogue().csi_drivers
     of_cloud = _OF_AZURE if settings.cloud_provider == "azure" else ()
@@ -94,7 +94,7 @@ def support_objects(settings: SupportSettings) -> list[KubernetesObject]:
     """Return the objects of all requested components. Each has the label of its component.
 
     Args:
-        settings: settings of the role cluster_support.
+        settings: settings of the cluster_support role.
 
     Raises:
         ValueError: a variable of the role has an invalid value.

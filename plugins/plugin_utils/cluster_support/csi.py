@@ -27,7 +27,7 @@ def csi_driver(settings: SupportSettings, name: str) -> list[KubernetesObject]:
     """Return the objects of a CSI driver for Windows nodes.
 
     Args:
-        settings: settings of the role cluster_support.
+        settings: settings of the cluster_support role.
         name: name of the driver in data/cluster_support.yml.
 
     Raises:

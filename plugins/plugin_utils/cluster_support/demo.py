@@ -24,7 +24,7 @@ def demo_services(settings: SupportSettings) -> list[str]:
     """Return the names of the demo's Deployments, which are also the names of their services.
 
     Args:
-        settings: settings of the role cluster_support.
+        settings: settings of the cluster_support role.
     """
     return [WEB_SERVER, *(f"iis-{build}" for build in settings.demo_builds)]
 
@@ -33,7 +33,7 @@ def demo(settings: SupportSettings) -> list[KubernetesObject]:
     """Return the Kubernetes objects of the demo: its namespace, Deployments and services.
 
     Args:
-        settings: settings of the role cluster_support.
+        settings: settings of the cluster_support role.
 
     Raises:
         ValueError: `cluster_support_images` names an image that the demo does not have.

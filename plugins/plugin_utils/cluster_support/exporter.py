@@ -29,7 +29,7 @@ def exporter(settings: SupportSettings) -> list[KubernetesObject]:
     """Return the DaemonSet of windows_exporter.
 
     Args:
-        settings: settings of the role cluster_support.
+        settings: settings of the cluster_support role.
 
     Raises:
         ValueError: `cluster_support_images` names an image that windows_exporter does not have.
@@ -54,7 +54,7 @@ def exporter(settings: SupportSettings) -> list[KubernetesObject]:
 
 
 def _open(image: str, port: int) -> KubernetesObject:
-    """Return the init container that opens windows_exporter's port in the firewall. It replaces an older rule."""
+    """Return the init container that opens windows_exporter's port in the firewall, and replaces any older rule."""
     rule = f"netsh.exe advfirewall firewall delete rule name={_RULE}"
     added = f"netsh.exe advfirewall firewall add rule name={_RULE} dir=in action=allow protocol=TCP localport={port}"
     # The first command fails if there is no such rule.
@@ -76,7 +76,7 @@ def prometheus(settings: SupportSettings) -> list[KubernetesObject]:
     """Return the PodMonitor for windows_exporter's metrics, and the PrometheusRule with the alerting rules.
 
     Args:
-        settings: settings of the role cluster_support.
+        settings: settings of the cluster_support role.
     """
     metadata = {"name": EXPORTER, "namespace": settings.namespace, "labels": dict(settings.prometheus_labels)}
     # The label `node` is in the alerts' texts.

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Build the cluster objects of gMSA credential specs, and the permissions to use them.
 
-The webhook of kubernetes-sigs/windows-gmsa copies the credential spec that a pod names into the pod, if the pod's
-service account may `use` it. Source: kubernetes.io, "Configure GMSA for Windows Pods and containers".
+The webhook of kubernetes-sigs/windows-gmsa copies a credential spec into each pod that names it, if the pod's service
+account may `use` the credential spec. Source: kubernetes.io, "Configure GMSA for Windows Pods and containers".
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ administrators can write there (role kubernetes_node), and because resetting a n
 def configuration(outputs: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
     """Return Fluent Bit's configuration.
 
-    Source: docs.fluentbit.io, the YAML configuration and the inputs tail and winevtlog.
+    Source: docs.fluentbit.io, the YAML configuration and the tail and winevtlog inputs.
 
     Args:
         outputs: outputs in Fluent Bit's format. If an output does not set `match`, it gets all logs.
@@ -75,7 +75,7 @@ def log_shipper(settings: SupportSettings) -> list[KubernetesObject]:
     """Return the Secret with the configuration, and a DaemonSet for each version of Windows.
 
     Args:
-        settings: settings of the role cluster_support.
+        settings: settings of the cluster_support role.
 
     Raises:
         ValueError: there are no outputs, an output has no name, or `cluster_support_images` names an image that

@@ -10,9 +10,9 @@ from ..pod_networks.manifests import node_affinity
 from ..pod_networks.settings import KubernetesObject
 
 MOUNT = "%CONTAINER_SANDBOX_MOUNT_POINT%"
-"""Variable that containerd replaces in commands and arguments with the folder of a HostProcess container's image and
-volumes. On Windows Server 2019 and with containerd 1.6, volumes are mounted only below this folder. Source:
-kubernetes.io, "Create a Windows HostProcess Pod"."""
+"""Environment variable with the folder that contains the image and the volumes of a HostProcess container. containerd
+replaces the variable in commands and arguments. On Windows Server 2019 and with containerd 1.6, volumes are mounted
+only below this folder. Source: kubernetes.io, "Create a Windows HostProcess Pod"."""
 SYSTEM = {"windowsOptions": {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\SYSTEM"}}
 ALL_TOLERATIONS: t.Sequence[t.Mapping[str, t.Any]] = ({"operator": "Exists"},)
 _RBAC = "rbac.authorization.k8s.io"
@@ -21,8 +21,8 @@ _RBAC = "rbac.authorization.k8s.io"
 def host_process(containers: t.Sequence[KubernetesObject], **more: t.Any) -> KubernetesObject:
     """Return the specification of a HostProcess pod that runs on Windows nodes.
 
-    The pod does not run on nodes with Docker, which cannot run HostProcess containers, or on nodes whose network runs
-    as services. Both kinds of nodes have a label that excludes them (`manifests.node_affinity`).
+    The pod does not run on nodes with Docker, which cannot run HostProcess containers, or on nodes whose network
+    plugin runs as Windows services. Both kinds of nodes have a label that excludes them (`manifests.node_affinity`).
 
     Args:
         containers: the pod's containers.
@@ -46,7 +46,7 @@ def rolling_daemon_set(namespace: str, name: str, pod: KubernetesObject, **annot
 
     Args:
         namespace: the DaemonSet's namespace.
-        name: the DaemonSet's name, which is also the value of the label `app`.
+        name: the DaemonSet's name, which is also the value of the `app` label.
         pod: specification of the pods.
         annotations: annotations of the pods, such as a hash of their configuration. The prefix `winkube.node/` is
             added to their names.
@@ -67,7 +67,7 @@ def rolling_daemon_set(namespace: str, name: str, pod: KubernetesObject, **annot
 
 
 def resources(cpu: str, memory: str, limit: str) -> KubernetesObject:
-    """Return the resources of a container: its requests, and a memory limit that protects the node from memory leaks.
+    """Return the resource requests of a container, and a memory limit that protects the node from memory leaks.
 
     Args:
         cpu: requested CPU.

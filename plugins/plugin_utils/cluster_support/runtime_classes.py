@@ -19,7 +19,7 @@ def runtime_classes(settings: SupportSettings) -> list[KubernetesObject]:
     """Return a RuntimeClass for each version of Windows.
 
     Args:
-        settings: settings of the role cluster_support.
+        settings: settings of the cluster_support role.
     """
     return [
         {

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Define the settings from which the objects of the role cluster_support are built."""
+"""Define the settings from which the objects of the cluster_support role are built."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .catalogue import SupportProgram, support_catalogue
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SupportSettings(ClusterSupportVariables):
-    """The variables of the role cluster_support."""
+    """The variables of the cluster_support role."""
 
     def program(self, name: str) -> SupportProgram:
         """Return a program, with the container images from `cluster_support_images` in place of the default images.

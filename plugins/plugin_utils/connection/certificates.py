@@ -46,7 +46,7 @@ class Certificate:
 
     @property
     def is_self_signed(self) -> bool:
-        """Whether the certificate is self-signed: its issuer is its subject."""
+        """Whether the certificate is self-signed, which means that its issuer is its subject."""
         return self.x509.issuer == self.x509.subject
 
 
@@ -99,7 +99,7 @@ def read_listener(answers: t.Mapping[str, CallResult]) -> HttpsListener:
     thumbprint = next((thumbprint for thumbprint in used if thumbprint in by_thumbprint), None)
     if thumbprint is None:
         raise CertificateError(
-            "expected a WinRM HTTPS listener with a certificate from the store LocalMachine\\My, got none. "
+            "expected a WinRM HTTPS listener with a certificate from the LocalMachine\\My store, got none. "
             "Run scripts/Enable-WinRMOverHttps.ps1 on the server to create one"
         )
     others = tuple(
@@ -128,7 +128,7 @@ def is_due(certificate: Certificate, now: datetime.datetime, days: int) -> bool:
 
 
 def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Certificate | None:
-    """Return the certificate from an interrupted run that can replace the current one.
+    """Return a certificate that an interrupted run created, and that can replace the current certificate.
 
     Returns:
         The certificate that expires last, or None if there is no certificate that is valid for at least `days` more
@@ -140,7 +140,7 @@ def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Cer
 
 
 def renewed_names(certificate: x509.Certificate, more: t.Iterable[str]) -> list[str]:
-    """Return the DNS names and addresses for a new certificate: those of the current one, and those in `more`.
+    """Return the DNS names and addresses for a new certificate: those of the current certificate, and those in `more`.
 
     A name that is neither a DNS name nor an address is left out, because the names come from the node and are written
     into the text of a certificate extension.
@@ -171,7 +171,7 @@ def _is_address(name: str) -> bool:
 def creation(names: t.Sequence[str], expires: datetime.datetime, unique: str) -> Call:
     """Return the call that creates a self-signed server certificate.
 
-    The parameter -DnsName would add addresses as DNS names, which Python rejects for connections by address.
+    The -DnsName parameter would add IP addresses as DNS names, which Python rejects for connections by address.
     So the names are set through -TextExtension.
     Source: learn.microsoft.com/powershell/module/pki/new-selfsignedcertificate#-textextension.
 

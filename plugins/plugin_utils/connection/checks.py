@@ -12,14 +12,15 @@ from .settings import ConnectionSettings
 ALLOW = "allow_insecure_connection"
 """Name of the variable with which users accept connections that third parties can read."""
 LIBRARIES = {"psrp": ("pypsrp", "pypsrp"), "winrm": ("winrm", "pywinrm")}
-"""For each connection plugin, the Python module that it imports and the package that provides the module."""
+"""Maps each connection plugin to the Python module that it imports, and to the package that provides the module."""
 AUTH_LIBRARIES = {
     ("psrp", "kerberos"): ("gssapi", "pypsrp[kerberos]"),
     ("psrp", "credssp"): ("requests_credssp", "pypsrp[credssp]"),
     ("winrm", "kerberos"): ("kerberos", "pywinrm[kerberos]"),
     ("winrm", "credssp"): ("requests_credssp", "pywinrm[credssp]"),
 }
-"""For each plugin and authentication method, the Python module that it needs and the package that provides the module.
+"""Maps each connection plugin and authentication method to the Python module that they need, and to the package that
+provides the module.
 Source: the extras of pypsrp 0.9 and pywinrm 0.5."""
 _SEALING = ("ntlm", "negotiate", "kerberos", "credssp")
 """Authentication methods that establish a key for message encryption."""
@@ -75,7 +76,8 @@ def insecure(settings: ConnectionSettings) -> str | None:
         settings: the host's connection settings.
 
     Returns:
-        A sentence that names the risk and what to set, or None if the connection is protected or not psrp or winrm.
+        A sentence that names the risk and what to set, or None if the connection is protected, or if its
+        plugin is neither psrp nor winrm.
     """
     if settings.plugin not in LIBRARIES:
         return None

@@ -26,7 +26,7 @@ def settings_of_connection(connection: t.Any) -> ConnectionSettings:
 def settings_of_host(
     default: str, variables: t.Mapping[str, t.Any], template: t.Callable[[t.Any], t.Any]
 ) -> ConnectionSettings:
-    """Return a host's connection settings according to its variables, resolved as Ansible's task executor does.
+    """Return the connection settings in a host's variables, resolved as Ansible's task executor resolves them.
 
     Args:
         default: the connection plugin of the task, for hosts without ansible_connection.

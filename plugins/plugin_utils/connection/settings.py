@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Convert the options of the connection plugins winrm and psrp to the same settings.
+"""Convert the options of the winrm and psrp connection plugins to one common form.
 
 The defaults are the plugins' own. Source: ansible-core, plugins/connection/winrm.py and psrp.py.
 """
@@ -15,7 +15,7 @@ WINRM_EXTRAS = (
     "ansible_winrm_message_encryption",
     "ansible_winrm_ca_trust_path",
 )
-"""Variables that the plugin winrm passes to pywinrm without declaring them as options."""
+"""Variables that the winrm plugin passes to pywinrm without declaring them as options."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ _PASSED = (
     "runtime", "environment", "ctr", "crictl", "cri_endpoint", "docker", "docker_config", "store_dir", "parallel",
     "retries", "delay", "timeout",
 )  # fmt: skip
-"""Options of the module container_images that apply to all images."""
+"""Options of the container_images module that apply to all images."""
 _VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.-]+)?")
 
 Resources = list[dict[str, t.Any]]
@@ -50,13 +50,13 @@ def resources(
         ResourceError: an item is neither a reference nor a valid mapping. The message names the item.
     """
     if isinstance(images, (str, bytes)) or not isinstance(images, t.Sequence):
-        raise ResourceError("images", images, "expected a list of references, or of mappings with the key name")
+        raise ResourceError("images", images, "expected a list of references, or of mappings with a name key")
     docker = defaults.get("runtime") == "docker"
     made: dict[str, dict[str, t.Any]] = {}
     for number, item in enumerate(images):
         given = {"name": item} if isinstance(item, str) else item
         if not isinstance(given, t.Mapping) or not isinstance(given.get("name"), str):
-            raise ResourceError(f"images[{number}]", item, "expected a reference, or a mapping with the key name")
+            raise ResourceError(f"images[{number}]", item, "expected a reference, or a mapping with a name key")
         unknown = [key for key in given if key not in _KEYS]
         if unknown:
             raise ResourceError(f"images[{number}]", unknown[0], f"expected only the keys {', '.join(_KEYS)}")
@@ -73,10 +73,10 @@ def resources(
 
 
 def _likely(name: str) -> dict[str, int]:
-    """Return the property `likely_size` of an image, or an empty dict if its approximate size is not known.
+    """Return the `likely_size` property of an image, or an empty dict if its approximate size is not known.
 
-    With this size, the first run need not ask a registry. A copy in a mirror is as large as the original, so the image
-    is looked up only by the end of its repository's path.
+    With this property, the first run need not ask a registry for the size. A copy in a mirror is as large as the
+    original, so the image is looked up only by the end of its repository's path.
     """
     repository = f"/{ImageReference.parse(name).repository}" if is_whole(name) else ""
     sizes = (size for end, size in _data()["likely_sizes"].items() if repository.endswith(f"/{end}"))
@@ -219,7 +219,7 @@ def kept(images: t.Sequence[ContainerImage], more: t.Sequence[str] = ()) -> tupl
 
 
 def load_options(options: t.Mapping[str, t.Any]) -> list[Resource]:
-    """Return the resources that the options of the module container_images request.
+    """Return the resources that the options of the container_images module request.
 
     The resources are registry files, the removal of unused images, and container images.
 
@@ -247,6 +247,6 @@ def load_options(options: t.Mapping[str, t.Any]) -> list[Resource]:
 
 
 def store_of(options: t.Mapping[str, t.Any]) -> Store:
-    """Return the image store that the options of the module container_images select."""
+    """Return the image store that the options of the container_images module select."""
     given = {name: options[name] for name in _PASSED if options[name] is not None}
     return ContainerImage(name="registry.k8s.io/pause:3.10.2", **given).store

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Load the known causes of node problems from data/node_causes.yml, and put the causes found on a node in order."""
+"""Load the known causes of node problems from data/node_causes.yml, and sort the causes that were found on a node."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class FoundCause:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RankedCause:
-    """A cause that was found on a node, and the other found cause that led to it."""
+    """A cause that was found on a node, and the cause that led to it, if that was also found."""
 
     finding: FoundCause
     consequence_of: str
-    """Name of the first found cause that leads to this one, or an empty string if there is none."""
+    """Name of the cause that led to this one, or an empty string if no such cause was found."""
 
 
 @functools.cache
@@ -84,7 +84,7 @@ def finding(cause: str, *evidence: str) -> FoundCause:
 
 
 def ranked(findings: t.Iterable[FoundCause]) -> tuple[RankedCause, ...]:
-    """Return the found causes in order, each with the cause that led to it.
+    """Return the causes that were found, sorted for the report, each with the cause that led to it.
 
     Independent causes come first, then consequences. Both groups have the order of data/node_causes.yml. If a cause was
     found several times, it is returned once, with all evidence.

@@ -15,12 +15,12 @@ _REBOOT_REASONS: t.Mapping[str, str] = {
     "update": "Windows Update waits for a reboot",
     "computer_name": "a new computer name waits for a reboot",
 }
-"""Descriptions of the values of `WindowsInfo.pending_reboot`. File renames are ignored, because they are frequent."""
+"""Maps each value of `WindowsInfo.pending_reboot` to its description. File renames are frequent, and are ignored."""
 _EVICTION: t.Mapping[str, str] = {"nodefs.available": "10%", "imagefs.available": "15%"}
 """The kubelet's default eviction thresholds for disks on Windows.
 Source: kubernetes, pkg/kubelet/eviction/defaults_windows.go."""
 _UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "": 1}
-"""Factors of the suffixes of Kubernetes quantities. Source: kubernetes.io, Quantity."""
+"""Maps each suffix of a Kubernetes quantity to its factor. Source: kubernetes.io, Quantity."""
 _GIB = 2**30
 
 
@@ -67,8 +67,8 @@ def disk(node: Examination) -> t.Iterator[FoundCause]:
 def eviction_thresholds(kubelet: KubeletFacts) -> dict[str, str]:
     """Return the kubelet's hard eviction thresholds by signal.
 
-    The defaults apply only if no threshold is configured, or if mergeDefaultEvictionSettings is set. The flag
-    --eviction-hard takes precedence over the configuration. Source: kubernetes.io, Node-pressure Eviction, "Hard
+    The defaults apply only if no threshold is configured, or if mergeDefaultEvictionSettings is set. The
+    --eviction-hard flag takes precedence over the configuration. Source: kubernetes.io, Node-pressure Eviction, "Hard
     eviction thresholds".
     """
     configured = kubelet.settings.get("evictionHard")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read what the cluster knows about its nodes from the result of the module nodes_info (no I/O)."""
+"""Read the state of the nodes in the cluster from the result of the nodes_info module (no I/O)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NodeInCluster:
     reason: str = ""
     since: str = ""
     pressure: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Messages of the node's other conditions that are true, by type of the condition."""
+    """Maps the type of each true condition, except Ready, to its message."""
     pending_pods: tuple[str, ...] = ()
     sandbox_errors: tuple[str, ...] = ()
 
@@ -33,7 +33,7 @@ class ClusterView:
     """What the cluster knows about all nodes."""
 
     problem: str = ""
-    """Why the cluster was not queried or why the query failed, or an empty string if it succeeded."""
+    """Why the cluster was not queried or why the query failed, or an empty string if the query succeeded."""
     authorities: frozenset[str] = frozenset()
     """Certificates of the cluster's CA (see `kubelet_certificate.authorities`)."""
     nodes: t.Mapping[str, t.Mapping[str, t.Any]] = dataclasses.field(default_factory=dict)
@@ -45,7 +45,7 @@ class ClusterView:
 
     @classmethod
     def of(cls, result: t.Mapping[str, t.Any] | None) -> ClusterView:
-        """Return what the registered result of a nodes_info task says about the cluster.
+        """Return the state of the nodes in the cluster from the registered result of a nodes_info task.
 
         Args:
             result: the result. It may be None or empty if the task did not run.
@@ -76,7 +76,7 @@ def state_of(view: ClusterView, name: str) -> dict[str, str]:
     """Return a node's status in the cluster, and the reason for it.
 
     Args:
-        view: what the cluster knows about its nodes.
+        view: the state of the nodes in the cluster.
         name: the node's name.
 
     Returns:

@@ -34,7 +34,7 @@ class ApiConnection:
     direct_problem: str = ""
     """Why a direct connection failed, or an empty string if the API server responded."""
     proxy: str = ""
-    """URL of the kubelet's proxy for the API server without credentials, or an empty string if it uses no proxy."""
+    """URL (without credentials) of the kubelet's proxy for the API server, or an empty string if there is no proxy."""
     proxy_problem: str = ""
     """Why a connection through the proxy failed, or an empty string if it succeeded or there is no proxy."""
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find out why a node is not Ready, from its observed state and what the cluster knows about it (no I/O)."""
+"""Find out why a node is not Ready, from the node's observed state and its state in the cluster (no I/O)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CHECKS: t.Sequence[Check] = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """The state of a node, and the causes of its problems that were found."""
+    """The state of a node, and the causes that were found for its problems."""
 
     node_name: str
     status: str
@@ -51,7 +51,7 @@ class Diagnosis:
     findings: tuple[RankedCause, ...]
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the diagnosis as plain data for the result of the module node_diagnosis."""
+        """Return the diagnosis as plain data for the result of the node_diagnosis module."""
         return {
             "node_name": self.node_name,
             "status": self.status,
@@ -64,7 +64,7 @@ def diagnose(node: Examination, now: datetime.datetime) -> Diagnosis:
     """Return the state of a node and the causes that were found, in the order in which they are reported.
 
     Args:
-        node: what is known about the node.
+        node: the facts about the node.
         now: time of the controller's clock (UTC).
     """
     findings = [one for check in _CHECKS for one in check(node)]

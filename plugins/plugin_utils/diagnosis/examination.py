@@ -16,14 +16,14 @@ from .runtime_facts import RUNTIME_SERVICES
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Examination:
-    """The observed state of a node, and what the cluster and the inventory know about it."""
+    """The observed state of a node, with data about the node from the cluster and from the inventory."""
 
     first: FirstFacts
     second: SecondFacts
     cluster: ClusterView
     options: ObservationOptions
     expected_name: str = ""
-    """Name of the node in the inventory, or an empty string if the inventory has none."""
+    """Name of the node in the inventory, or an empty string if the inventory does not name the node."""
     clock_skew_limit: float = 240.0
     """Maximum accepted difference between the clocks of the node and the controller, in seconds."""
 
@@ -34,7 +34,7 @@ class Examination:
 
     @property
     def kubelet_name(self) -> str:
-        """The node name that the kubelet uses: --hostname-override, or the host name in lower case.
+        """The node name that the kubelet uses, which is --hostname-override or the host name in lower case.
 
         Sources: kubernetes, cmd/kubelet/app/server.go (getNodeName) and pkg/util/node (GetHostname).
         """
@@ -44,7 +44,7 @@ class Examination:
 
     @property
     def knows_kubelet_name(self) -> bool:
-        """Whether `kubelet_name` is reliable. It is not if a script starts the kubelet, because it may set any name."""
+        """Whether `kubelet_name` is reliable. A script that starts the kubelet may set any name."""
         command = self.first.kubelet.command
         return ntpath.basename(command.program).lower() == "kubelet.exe" and not command.by_launcher
 
@@ -66,7 +66,7 @@ class Examination:
 
     @property
     def endpoint(self) -> str:
-        """The key of `RUNTIME_SERVICES` that matches the runtime's endpoint, or an empty string if there is none."""
+        """The key of `RUNTIME_SERVICES` that matches the runtime's endpoint, or an empty string if no key matches."""
         pipe = self.first.kubelet.endpoint.replace("\\", "/").lower()
         return next((known for known in RUNTIME_SERVICES if pipe.rstrip("/").endswith(_pipe_name(known))), "")
 
@@ -78,14 +78,14 @@ class Examination:
 
     @functools.cached_property
     def network_mode(self) -> Mode | None:
-        """The network mode that the role cni recorded on the node, or None without a record of a managed network."""
+        """The network mode that the cni role recorded on the node, or None if no managed network is recorded."""
         record = self.first.network_record
         known = catalogue().get(str(record.get("plugin")))
         return known.modes.get(str(record.get("mode"))) if known is not None and known.is_managed else None
 
     @functools.cached_property
     def expected_networks(self) -> dict[str, str]:
-        """Types of the HNS networks that the node needs, by name."""
+        """Maps the name of each HNS network that the node needs to its type."""
         mode = self.network_mode
         if mode is not None:
             return {mode.hns_network: mode.hns_type} if mode.hns_network else {}

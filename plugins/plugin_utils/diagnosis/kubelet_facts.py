@@ -30,11 +30,11 @@ class KubeletCommand:
     log_file: str = ""
     """The file to which kube-log-runner writes the kubelet's log, or an empty string if there is none."""
     by_launcher: bool = False
-    """Whether the launcher script starts the kubelet. It adds flags that are not in the service's command line."""
+    """Whether the launcher script starts the kubelet. The script adds flags to those in the service's command line."""
 
     @classmethod
     def parse(cls, arguments: t.Sequence[str]) -> KubeletCommand:
-        """Parse the command line of the kubelet's service. It may start kube-log-runner or the launcher script."""
+        """Parse the command line of the kubelet's service, which may run kube-log-runner or the launcher script."""
         if not arguments:
             return cls()
         program, *rest = arguments
@@ -80,15 +80,15 @@ class KubeletFacts:
     joined: bool = False
     """Whether the kubelet's kubeconfig exists."""
     interrupted_join: bool = False
-    """Whether the kubeconfig with a bootstrap token exists. A completed join removes it."""
+    """Whether the kubeconfig with a bootstrap token exists. A completed join removes this file."""
     has_join_commands: bool = False
     """Whether there is a record of post-join commands that have not all finished yet."""
     kubeconfig: KubeletKubeconfig = dataclasses.field(default_factory=KubeletKubeconfig)
     certificate: ClientCertificate | None = None
     certificate_problem: str = "is not a certificate"
-    """Why `certificate` is None, as a phrase that follows the path of the file: `does not exist`."""
+    """Why `certificate` is None, as a phrase that follows the file's path, such as `does not exist`."""
     configuration: ConfigurationFile | None = None
-    """The configuration file, or None if the flag --config is missing or does not name the default file."""
+    """The configuration file, or None if the --config flag is missing or does not name the default file."""
     drop_ins: tuple[ConfigurationFile, ...] = ()
 
     @functools.cached_property

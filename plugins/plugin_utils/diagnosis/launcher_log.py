@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parse the log of the kubelet's launcher script (data/kubelet_launcher.ps1), and errors of PowerShell (no I/O)."""
+"""Parse the log of the kubelet's launcher script (data/kubelet_launcher.ps1), and PowerShell errors (no I/O)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LauncherLog:
     """What the launcher script has logged since it last started the kubelet or tried to start it."""
 
     ended: str = ""
-    """The message that says how the kubelet ended, or an empty string if the script has started it since then."""
+    """The message that says how the kubelet ended, or an empty string if the kubelet was started again."""
     left_out: tuple[str, ...] = ()
     """Flags from kubeadm that the script did not pass to the kubelet, because this kubelet does not know them."""
     failed_command: str = ""

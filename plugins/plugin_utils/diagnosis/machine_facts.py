@@ -34,7 +34,7 @@ class ServiceFacts:
     command: tuple[str, ...]
     """The service's program and its arguments. If nssm runs the service, this is the program that nssm starts."""
     environment: t.Mapping[str, str]
-    """The environment variables that are set for this service only, by name in upper case."""
+    """Maps the upper-case name of each environment variable that is set only for this service to its value."""
     output: str = ""
     """The file to which nssm writes the program's standard output, or an empty string if there is none."""
     log: str = ""
@@ -140,7 +140,7 @@ def _service(name: str, status: str, registry: t.Mapping[tuple[str, str], t.Any]
 
 
 def _variables(value: object) -> dict[str, str]:
-    """Return the environment variables in a registry value, which is a list of `NAME=VALUE`."""
+    """Return the environment variables in a registry value, which is a list of `NAME=VALUE` strings."""
     items = value if isinstance(value, list) else [value] if isinstance(value, str) else []
     pairs = (str(item).partition("=") for item in items)
     return {name.upper(): text for name, sign, text in pairs if sign}

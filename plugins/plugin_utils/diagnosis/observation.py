@@ -74,7 +74,7 @@ class FirstFacts:
     cni_files: t.Mapping[str, str]
     """Content of the CNI configuration files by path."""
     network_record: t.Mapping[str, t.Any]
-    """The network that the role cni recorded on the node, with the keys `plugin`, `mode`, `network` and `services`.
+    """The network that the cni role recorded on the node, with the keys `plugin`, `mode`, `network` and `services`.
     Empty if there is no record."""
     kube_proxy: ConfigurationFile
 
@@ -96,13 +96,13 @@ class SecondFacts:
     kubelet_version: str = ""
     """Version of the kubelet, such as 1.37.1, or an empty string if unknown."""
     kubelet_error: str = ""
-    """The last error in the kubelet's log that ended it, or an empty string if there is none."""
+    """The last error that ended the kubelet, as its log states it, or an empty string if there is none."""
     launcher: LauncherLog = dataclasses.field(default_factory=LauncherLog)
     launcher_error: str = ""
     """The last error of the launcher script, which starts the kubelet, or an empty string if there is none."""
     api: ApiConnection = dataclasses.field(default_factory=ApiConnection)
     plugins: t.Mapping[str, bool] = dataclasses.field(default_factory=dict)
-    """Whether each CNI plugin's program exists, by the plugin's name."""
+    """Maps the name of each CNI plugin to whether its program exists."""
 
 
 def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
@@ -124,7 +124,7 @@ def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
 
 
 def _if_runtime_responds(call: Call) -> Call:
-    """Return a copy of a call that is skipped if containerd does not respond, so that fewer calls wait if it hangs."""
+    """Return a copy of a call that is skipped if containerd does not respond. If containerd hangs, fewer calls wait."""
     return dataclasses.replace(call, needs=(*call.needs, _RUNTIME.id("info")))
 
 
@@ -179,7 +179,7 @@ def second_calls(facts: FirstFacts, options: ObservationOptions) -> tuple[Call, 
 
 
 def _logs(facts: FirstFacts) -> dict[str, str]:
-    """Return the paths of the logs to read, those of the kubelet and its launcher script, by ID of the call."""
+    """Return the paths of the logs of the kubelet and its launcher script, by the IDs of the calls that read them."""
     service, command = facts.machine.services.get("kubelet"), facts.kubelet.command
     log = command.log_file or (service.log if service else "")
     output = service.output if service and command.by_launcher else ""
@@ -195,7 +195,7 @@ def read_second(seen: Observation, facts: FirstFacts, options: ObservationOption
 
     Args:
         seen: results of the calls from `second_calls`.
-        facts: what the first command observed.
+        facts: the facts that the first command observed.
         options: the options of both commands.
     """
     files = seen.calls["plugins"].output if "plugins" in seen.calls else ()
@@ -217,10 +217,10 @@ def read_second(seen: Observation, facts: FirstFacts, options: ObservationOption
 
 
 def plugin_paths(facts: FirstFacts, options: ObservationOptions) -> dict[str, list[str]]:
-    """Return the possible paths of the programs of all configured CNI plugins, by the plugin's name.
+    """Return the possible paths of the programs of all configured CNI plugins, by the name of the plugin.
 
     Args:
-        facts: what the first command observed.
+        facts: the facts that the first command observed.
         options: locations of files on the node.
     """
     folders = facts.bin_dirs or (options.bin_dir,)
@@ -229,10 +229,10 @@ def plugin_paths(facts: FirstFacts, options: ObservationOptions) -> dict[str, li
 
 
 def active_configurations(facts: FirstFacts, options: ObservationOptions) -> dict[str, str]:
-    """Return the contents of the CNI configuration files that the container runtime uses, by path and sorted by path.
+    """Return the contents of the CNI configuration files that the container runtime uses, by path in sorted order.
 
     Args:
-        facts: what the first command observed.
+        facts: the facts that the first command observed.
         options: locations of files on the node.
     """
     folder = _folder(facts.conf_dir or options.conf_dir)
@@ -253,7 +253,7 @@ def networks_in(text: str) -> dict[str, str]:
 
 
 def last_error(lines: t.Sequence[str]) -> str:
-    """Return the last error in the kubelet's log that ended the kubelet, or an empty string if there is none.
+    """Return the last error that ended the kubelet, as its log states it, or an empty string if there is none.
 
     Source: kubernetes, cmd/kubelet/kubelet.go, cli.Run.
     """

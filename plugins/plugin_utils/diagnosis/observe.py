@@ -28,10 +28,10 @@ def observe(session: NodeSession, options: ObservationOptions) -> tuple[FirstFac
         options: locations of programs and files on the node.
 
     Returns:
-        What the first and the second command observed.
+        The facts that the first and the second command observed.
 
     Raises:
-        NodeError: the module `invoke_calls` failed, its result cannot be used, or a call that a diagnosis needs failed.
+        NodeError: the `invoke_calls` module failed, its result cannot be used, or a call that a diagnosis needs failed.
     """
     # The kubelet's kubeconfig may contain a key.
     step = "observe the node"

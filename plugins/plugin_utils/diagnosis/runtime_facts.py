@@ -21,7 +21,7 @@ RUNTIME_SERVICES: t.Mapping[str, tuple[str, ...]] = {
     node_paths.CONTAINERD_PIPE: ("containerd",),
     node_paths.CRI_DOCKERD_PIPE: ("docker", "cri-dockerd"),
 }
-"""The Windows services behind each known endpoint of a container runtime, in the order in which they start."""
+"""Maps each known endpoint of a container runtime to its Windows services, in the order in which they start."""
 _TIMEOUT = 30.0
 _LISTING = 1_000_000
 _CONFIGURATION = "C:\\Program Files\\containerd\\config.toml"
@@ -32,7 +32,7 @@ _BUILD = ("windows(10.0.", ")/")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RuntimeState:
-    """What a container runtime reports about itself with `crictl info`."""
+    """The state that a container runtime reports with `crictl info`."""
 
     ready_problem: str = ""
     """Why the runtime is not ready, or an empty string if it is ready."""
@@ -50,10 +50,10 @@ class ImageState:
     """The state of a container image in containerd's store."""
 
     status: str
-    """How complete the container image is in the store: `complete`, `incomplete`, or `unavailable` if it has no
-    manifest for the node's build of Windows."""
+    """How complete the container image is in the store: `complete`, `incomplete`, or `unavailable` if the image
+    has no manifest for the node's build of Windows."""
     builds: tuple[int, ...] = ()
-    """Builds of Windows for which the image has manifests. Empty before containerd 2.0, which first listed them."""
+    """Windows builds for which the image has manifests. Empty before containerd 2.0, which added this information."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,13 +63,13 @@ class RuntimeFacts:
     pipes: frozenset[str]
     """The endpoints in `RUNTIME_SERVICES` whose named pipe exists."""
     states: t.Mapping[str, RuntimeState]
-    """What the runtime behind each endpoint reports, by endpoint."""
+    """Maps each endpoint to the state that the runtime behind the endpoint reports."""
     problems: t.Mapping[str, str]
-    """Why the state of an endpoint could not be read, by endpoint."""
+    """Maps each endpoint whose state could not be read to the reason."""
     sandbox_image: str
     """Name of the pause image, or an empty string if unknown."""
     images: t.Mapping[str, ImageState]
-    """States of the images in containerd's store, by name of the image."""
+    """Maps the name of each image in containerd's store to its state."""
     containers: frozenset[str] | None
     """Names of the running containers, or None if unknown."""
 

@@ -22,7 +22,7 @@ INSIDE = Scope("inside-")
 def calls(path: str, scope: Scope = INSIDE) -> tuple[Call, ...]:
     """Return the calls that fail if a name in an archive leads outside the target folder.
 
-    Such names contain `..`, a drive letter, or an absolute path.
+    Such names contain `..` or a drive letter, or are absolute paths.
 
     Args:
         path: Windows path of the archive.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Build the calls that download a file from the first source that has it and verify it, and read their results."""
+"""Build the calls that download a file from the first available source and verify the file, and read their results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .curl_errors import describe_curl_error
 FETCHED = "fetched"
 """ID of the call that fails if no source delivered the file."""
 DOWNLOAD, VERIFY = Scope("download-"), Scope("verify-")
-"""Scopes (ID prefixes) of the calls that download and verify the file. Each attempt has one call of both kinds."""
+"""Scopes (ID prefixes) of the calls that download and verify the file. Each attempt has one call in each scope."""
 _MAGIC: t.Mapping[str, tuple[int, str]] = {
     ".zip": (4, "UEsDBA=="),
     ".gz": (3, "H4sI"),
@@ -27,7 +27,7 @@ _MAGIC: t.Mapping[str, tuple[int, str]] = {
     ".msi": (8, "0M8R4KGxGuE="),
     ".exe": (2, "TVo="),
 }
-"""The first bytes that identify a file format, by file extension: the number of bytes, and the bytes in base64.
+"""Maps each file extension to the first bytes of every file of this format: their number, and the bytes in base64.
 
 Source: https://en.wikipedia.org/wiki/List_of_file_signatures"""
 
@@ -50,13 +50,13 @@ class Download:
     sources: tuple[DownloadSource, ...]
     """The sources, in the order in which they are tried."""
     commit: t.Mapping[str, Json]
-    """Parameters with which the node's command `@commit-file` verifies the file."""
+    """Parameters with which the `@commit-file` verb verifies the file on the node."""
     verified: bool
-    """Whether the file has a checksum. If it has none, the first bytes of a file with a known extension must fit the
+    """Whether the file has a checksum. If not, the first bytes of a file with a known extension must fit the
     extension, and an archive must be complete."""
     manifest: t.Mapping[str, Json] | None = None
     """The manifest to write next to the file, or None for no manifest. The redacted URL of the source that delivered
-    the file is added to it as `source`."""
+    the file is added to the manifest as `source`."""
     timeout: float = 3600.0
     parallel: int | None = None
     secret: bool = False
@@ -150,7 +150,7 @@ def likely_space(download: Download, files: str, *others: str) -> SpaceRequireme
 
     Args:
         download: the requested download.
-        files: ID of the call of `@read-file` that checks whether the file and `others` exist.
+        files: ID of the `@read-file` call that checks whether the file and the files in `others` exist.
         others: paths of files that can be used instead of a download.
     """
     # Without input, a cmdlet is skipped, which counts as a success (docs/wire.md).
@@ -297,7 +297,7 @@ def downloaded(download: Download, results: t.Mapping[str, CallResult]) -> dict[
 
 
 def _labelled(download: Download, results: t.Mapping[str, CallResult]) -> list[tuple[str, DownloadSource]]:
-    """Return the ID suffix of the calls of each attempt, with the source that the attempt uses."""
+    """For each attempt, return the suffix of its call IDs, and the source that it uses."""
     # The first source has two attempts if there was an unfinished download.
     first = [download.sources[0]] if VERIFY.id(str(len(download.sources))) in results else []
     numbered = [(str(index), source) for index, source in enumerate([*first, *download.sources])]
@@ -329,7 +329,7 @@ def _why(label: str, results: t.Mapping[str, CallResult], route: curl.DownloadRo
 
 
 def _transfer(result: CallResult, route: curl.DownloadRoute) -> str:
-    """Return what curl's exit code means, with the HTTP status if it is the cause, else with curl's own message."""
+    """Describe curl's exit code, with the HTTP status if the status is the cause, else with curl's own message."""
     code = result.exit_code or 0
     if code == 47 and route.headers:
         # If all headers are credentials, curl 7.83 and later follow redirects, so code 47 may mean too many redirects.

@@ -12,11 +12,11 @@ _LENGTHS = {"SHA256": 64, "SHA512": 128}
 
 
 def checksum_in(content: str, name: str, algorithm: str) -> str | None:
-    r"""Return a file's hash in lower case from the content of a checksum file, or None if it contains none.
+    r"""Return a file's hash in lower case from the content of a checksum file, or None if the content has no such hash.
 
     The content is either a single hash, or lines of the form `HASH  NAME` (`*NAME` for binary files). The first line
     with the requested name is used. Only the part of a name after its last `/` or `\` matters. Case does not matter, as
-    in Windows file names. The command `@commit-file` uses the same rules (docs/wire.md).
+    in Windows file names. The `@commit-file` verb uses the same rules (docs/wire.md).
     """
     line = re.compile(rf"[ \t]*([0-9a-fA-F]{{{_LENGTHS[algorithm]}}})(?:[ \t]+[*]?([^ \t].*?))?[ \t]*")
     # These are the only line endings that .NET recognizes.

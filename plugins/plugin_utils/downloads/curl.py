@@ -45,19 +45,19 @@ class DownloadRoute:
 
     @property
     def secret(self) -> bool:
-        """Whether the options contain a credential. Every header counts as one."""
+        """Whether the options contain a credential. Every header counts as a credential."""
         return bool(self.headers) or (self.proxy is not None and carries_secret(self.proxy))
 
     @property
     def only_credentials(self) -> bool:
-        """Whether there are no headers but Authorization and Cookie, which newer curl does not send to other hosts."""
+        """Whether all headers are Authorization or Cookie headers, which newer curl does not send to other hosts."""
         return {name.strip().lower() for name in self.headers} <= {"authorization", "cookie"}
 
     def follows(self, version: Version = ()) -> bool:
         """Return whether curl may follow redirects.
 
         A site's headers are for that site only, but curl also sends most headers to the target of a redirect. Only curl
-        7.83 and later send neither Authorization nor Cookie to another host, port or protocol (CVE-2018-1000007,
+        7.83 and later withhold Authorization and Cookie from another host, port or protocol (CVE-2018-1000007,
         CVE-2022-27774, CVE-2022-27776). Source: https://curl.se/docs/security.html
         """
         return not self.headers or (self.only_credentials and version >= (7, 83))
@@ -222,7 +222,7 @@ class RemoteFile:
 
 
 def offered(result: CallResult | None) -> RemoteFile | None:
-    """Return what the result of `ask` says about the file, or None if the result is unusable."""
+    """Return a file's ETag and size from the result of `ask`, or None if the result is unusable."""
     if result is None or not result.ok:
         return None
     heads = re.split(r"(?m)^(?=HTTP/[0-9.]+ [0-9]{3})", result.stdout.replace("\r\n", "\n"))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Record the results of a convergence's calls, for modules that return more than what was changed."""
+"""Record the results of a convergence's calls, for modules that return more than the changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Answers:
         return observed, scope(position).results(self.applied)
 
     def to_first(self, calls: t.Sequence[Call]) -> dict[str, CallResult]:
-        """Return the first observation's results of the commands that `calls` run, by the IDs of `calls`.
+        """Return the results of the commands in `calls` from the first observation, by the IDs in `calls`.
 
         Any resource may have run the same command under any ID. Calls are compared only by command and arguments, so
         they must run programs.

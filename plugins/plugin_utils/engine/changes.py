@@ -84,14 +84,14 @@ def update(
     why: str | None = None,
     reboot: Reboot = "never",
 ) -> Change | None:
-    """Return a change that shows the differences between `before` and `after`, or None if there are none.
+    """Return a change that shows the differences between `before` and `after`, or None if there are no differences.
 
     Args:
         resource: the resource that changes.
         before: the observed state, with the keys and notation of `after`. A missing key counts as None.
         after: the desired state.
         calls: the calls that make the change.
-        why: the reason for the change. If None, it is a sentence that lists the differences.
+        why: the reason for the change. If None, the reason is a sentence that lists the differences.
         reboot: whether the node must reboot after the change. See `Change.reboot`.
     """
     differing = [key for key in after if before.get(key) != after[key]]

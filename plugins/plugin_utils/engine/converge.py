@@ -8,7 +8,7 @@
 2. plan: each resource compares its desired state with the observed state (planning.py).
 3. measure: one batch reads free disk space and download sizes, if the plan needs disk space and the observation does
    not include them (disk_space.py).
-4. apply: one batch makes the changes of all resources. If a reboot or the limit of 1 MB ends it, another batch follows.
+4. apply: one batch makes the changes of all resources. If it ends at a reboot or at the 1 MB limit, another follows.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _BatchEnd:
     done: int
     """The number of the batch's changes that were attempted, including independent changes that failed."""
     reboot: bool
-    """Whether a reboot is needed, because a program reported it or a change that must wait for it ended the batch."""
+    """Whether a reboot is needed, because a program reported it, or because the next change must wait for a reboot."""
     fatal: bool
     """Whether an error stopped the batch."""
     ordered: bool = False
@@ -73,12 +73,12 @@ class Convergence:
         may_reboot: whether to reboot the node if a change needs a reboot. If false, the run ends after that change.
         disruptive: `defer` postpones changes that disrupt the pods of a live node, and later changes that build on
             them.
-        allowed_code_policies: names in `code_policies.CHOICES` of the policies that do not block the resources'
-            programs, according to the user.
+        allowed_code_policies: names in `code_policies.CHOICES` of the policies that, according to the user, do not
+            block the resources' programs.
         check_space: whether to check that the changes fit on the node's volumes. This is not needed if an earlier run
             of the same resources has just measured and deferred the changes.
         offline: whether to fail if a change would download something. This is checked before the first change.
-        disk_limit: size in bytes to assume for the system volume if it is larger; see `disk_space.free`.
+        disk_limit: size in bytes to assume for the system volume if the volume is larger; see `disk_space.free`.
         answers: an object that records the results of the node's calls.
     """
 
@@ -129,7 +129,7 @@ class Convergence:
         """Bring the node into the desired state.
 
         Returns:
-            What was done. Failed changes are in `failures`.
+            The outcome of the run. Its `failures` are the changes that failed.
 
         Raises:
             NodeError: the run cannot continue. The message names the node and the reason.
@@ -157,7 +157,7 @@ class Convergence:
     def _apply_until_stable(self, now: list[Planned]) -> list[Planned]:
         """Make the changes after which the node must be observed again, and return the remaining plan.
 
-        The plan is empty if the run cannot continue.
+        The remaining plan is empty if the run cannot continue.
         """
         while first := next((planned for planned in now if planned.change.observe_again), None):
             # The other changes are planned again below, so drop their warnings, which planning repeats.
@@ -172,13 +172,13 @@ class Convergence:
         """Ask the node for the state of all resources, and compare it with their desired state.
 
         Returns:
-            The changes, in order.
+            The changes, in the order in which to make them.
 
         Raises:
             UnsupportedWindows: the collection does not support the node's version of Windows.
-            NodeError: the module failed, or its result is malformed; a resource cannot exist on this node as described;
-                a code policy that the user has not allowed may block the resources' programs (except in check mode);
-                or a change would download something although `offline` is set.
+            NodeError: `invoke_calls` failed, or its result is malformed; a resource cannot exist on this node as
+                described; a code policy that the user has not allowed may block the resources' programs (except in
+                check mode); or a change would download something although `offline` is set.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         step, private = "observe", self._observes_privately
@@ -234,7 +234,7 @@ class Convergence:
         """Check that the node's volumes have enough free space for the changes.
 
         Returns:
-            The index of the first change that must be measured again later, or the number of changes if there is none.
+            The index of the first change that must be measured again later. If there is none, the number of changes.
 
         Raises:
             NodeError: there is not enough disk space.

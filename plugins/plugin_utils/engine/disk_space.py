@@ -3,7 +3,7 @@
 """Check that the planned changes fit on the node's volumes, before they are made.
 
 One batch reads the free space of the volumes and the sizes of downloads. `measure_calls` builds this batch from the
-plan, and `measured` reads its results. `EarlySizes` already reads free space and sizes during the observation. If its
+plan, and `measured` reads its results. `EarlySizes` already reads free space and sizes during the observation. If these
 results are sufficient for the plan, the batch is skipped.
 """
 
@@ -49,7 +49,7 @@ class Measurement:
 
     needs: tuple[SpaceNeed, ...]
     free: t.Mapping[str, int]
-    """Free bytes by volume. A volume whose free space could not be read is left out."""
+    """Maps each volume to its free bytes. A volume whose free space could not be read is left out."""
 
     @property
     def sizes(self) -> dict[str, int | None]:
@@ -74,7 +74,7 @@ class Measurement:
 
 
 class EarlySizes:
-    """The calls that read free disk space and download sizes already during the observation, and their results.
+    """The calls that read free disk space and download sizes during the observation, and their results.
 
     Args:
         resources: the resources, in the order of the plan.
@@ -83,7 +83,7 @@ class EarlySizes:
     def __init__(self, resources: t.Sequence[Resource]) -> None:
         paths: dict[str, str] = {}
         self.by_resource: dict[int, list[Call]] = {}
-        """The calls that ask servers for sizes, by the position of the resource in the list."""
+        """Maps the position of each resource in the list to the calls that ask servers for its sizes."""
         for position, resource in enumerate(resources):
             # Whether a resource for certain versions of Windows applies is known only after the observation.
             required = None if resource.windows else resource.likely_space()
@@ -95,7 +95,7 @@ class EarlySizes:
         """The calls that read the free space of volumes."""
         self._asked = {call.id: call for calls in (self.free_space, *self.by_resource.values()) for call in calls}
         self.results: dict[str, CallResult] = {}
-        """Results in the last observation of the calls that read free space and sizes, by call ID."""
+        """The latest results of the calls that read free space and sizes, by call ID."""
 
     def observed(self, calls: t.Mapping[str, CallResult]) -> None:
         """Record the results of the calls that read free space and sizes."""
@@ -194,7 +194,7 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
 
 
 def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
-    """Return the total size in bytes of the parts that are not in `counted`, and add all parts to `counted`."""
+    """Return the total size in bytes of those `parts` that are not in `counted`, and add all `parts` to `counted`."""
     size = sum(part for name, part in parts.items() if name not in counted)
     counted.update(parts)
     return size
@@ -226,8 +226,8 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
 
     Args:
         calls: the results of the calls that `measure_calls` returned, by call ID.
-        limit: size in bytes to assume for the system volume if it is larger. Machines that start from an image may have
-            a smaller disk than the machine on which the image is built.
+        limit: size in bytes to assume for the system volume if the volume is larger. Machines that start from an
+            image may have a smaller disk than the machine on which the image is built.
     """
     free_bytes = {}
     for name, result in _FREE.results(calls).items():

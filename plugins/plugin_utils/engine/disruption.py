@@ -3,8 +3,8 @@
 """Decide which changes disrupt the pods of a node (no I/O).
 
 A change disrupts pods if it reboots the node, stops or restarts a service that the pods need, or changes their network.
-This follows from the change and from the services in the resource's property `restarts`. The resource's property
-`disrupts` overrules the result, except for reboots.
+This follows from the change and from the services in the resource's `restarts` property. The resource's `disrupts`
+property overrules the result, except for reboots.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Mark the settings on a node that the collection manages, so that it never removes other settings."""
+"""Mark the settings that the collection manages on a node, so that it never removes other settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ of the built-in administrator, it is the SID of the account."""
 
 
 def registry_entry(resource: Resource) -> dict[str, Json]:
-    """Return the registry value that marks a resource, as a parameter of the command `@read-registry`."""
+    """Return the registry value that marks a resource, as a parameter of the `@read-registry` verb."""
     return {"path": KEY, "name": resource.title}
 
 

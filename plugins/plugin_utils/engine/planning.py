@@ -23,9 +23,9 @@ from .resource import Resource
 from .service_restarts import restart_calls, restarts_of, started_before, started_later, unique
 
 BARRIER = Scope("reboot-needed.")
-"""Scope (ID prefix) of the barriers: calls that stop a batch if a reboot is needed."""
+"""Scope (ID prefix) of the barriers, which are calls that stop a batch if a reboot is needed."""
 REBOOT_ORDER = Scope("reboot-order.")
-"""Scope (ID prefix) of the calls that request a reboot. Those before a barrier use an inner scope."""
+"""Scope (ID prefix) of the calls that request a reboot. Such calls before a barrier have a scope inside this one."""
 ENVELOPE = 20_000
 """Number of bytes reserved in a batch for calls that no resource has built, such as barriers and restarts."""
 
@@ -36,8 +36,8 @@ class Questions:
     Args:
         resources: the resources, in the order in which they are listed.
         general: calls that belong to no resource. They are sent before the calls of the resources.
-        sizes: the calls that ask how much disk space each missing resource needs, by the resource's position in the
-            list. They are sent last, so that their programs run in parallel.
+        sizes: maps the position of each missing resource in the list to the calls that ask how much disk space the
+            resource needs. These calls are sent last, so that their programs run in parallel.
         offline: whether to leave out calls with which the node contacts other machines.
     """
 
@@ -191,7 +191,8 @@ class PlannedBatch:
     reboot: bool
     """Whether the node must reboot after the last change of the batch."""
     barriers: t.Mapping[str, int]
-    """Number of changes before each barrier (a call that stops the batch if a reboot is needed), by call ID."""
+    """Maps the ID of each barrier (a call that stops the batch if a reboot is needed) to the number of changes before
+    the barrier."""
     calls: tuple[Call, ...]
 
     @property
@@ -214,7 +215,7 @@ def next_work(
     interleaved, so that their programs can run in parallel.
 
     Args:
-        changes: the changes that have not been made yet, in order.
+        changes: the changes that have not been made yet, in their original order.
         restarts: services that must restart because of earlier changes.
         limit: the maximum size of the batch's calls, in bytes.
         reboot_order: calls that request a reboot. They are added to the batch if a reboot may be needed, so that the
@@ -273,9 +274,10 @@ def _size(calls: t.Sequence[Call]) -> int:
 
 
 def apply_calls(planned: Planned) -> list[Call]:
-    """Return copies of a change's calls for a batch, with prefixed IDs. They are secret if the resource has `no_log`.
+    """Return copies of a change's calls for a batch, with prefixed IDs.
 
-    If a call of an independent resource fails, only the remaining calls of this resource are skipped.
+    The copies are secret if the resource has `no_log`. If a call of an independent resource fails, only the
+    remaining calls of this resource are skipped.
     """
     calls: list[Call] = []
     essential: str | None = None
@@ -312,8 +314,9 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
 def _order_if_needed(barrier: Call, reboot_order: t.Sequence[Call]) -> t.Iterator[Call]:
     """Yield the calls that request a reboot if a barrier will stop the batch.
 
-    The first of them only checks whether a reboot is needed. It is skipped if no change has reported this. A skipped
-    call counts as successful, and then the other calls, which request the reboot, are skipped as well.
+    The first of them only checks whether a reboot is needed. This call is skipped if no change has reported that
+    one is needed. A skipped call counts as successful, and then the other calls, which request the reboot, are skipped
+    as well.
     """
     if not reboot_order:
         return
@@ -355,6 +358,6 @@ def failed_call(planned: Planned, calls: t.Mapping[str, CallResult], stopped: St
 
 
 def is_done(planned: Planned, calls: t.Mapping[str, CallResult], stopped: Stopped | None) -> bool:
-    """Return whether a change was made completely: all of its calls were reached, and none made it fail."""
+    """Return whether a change is complete because all of its calls were reached and none made the change fail."""
     reached = all(planned.scope.id(call.id) in calls for call in planned.change.calls)
     return reached and failed_call(planned, calls, stopped) is None

@@ -20,7 +20,7 @@ class Files:
 
     Args:
         directory: the bundle's folder.
-        files: size in bytes and SHA-256 of each file, by path below the folder.
+        files: maps the path of each file below the folder to its size in bytes and its SHA-256.
     """
 
     def __init__(self, directory: str, files: t.Mapping[str, tuple[int, str]]) -> None:

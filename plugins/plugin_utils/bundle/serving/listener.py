@@ -29,7 +29,7 @@ _IDLE, _STALL = 30.0, 60.0
 _WAITING = 256
 """Maximum number of connections from one client address that have not sent a complete request."""
 _AT_ONCE, _THREADS = 64, 1024
-"""Maximum number of parallel downloads for one node (which starts 8 by default), and for all nodes together."""
+"""Maximum number of parallel downloads for one node (a node starts 8 by default), and for all nodes together."""
 _RATE, _STRANGERS = 100.0, 20.0
 """Maximum number of requests per second with a node's token, and from an address without a valid token."""
 _FULL = 0.01

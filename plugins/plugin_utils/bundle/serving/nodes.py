@@ -9,7 +9,7 @@ import typing as t
 import urllib.parse
 
 _BURST = 5.0
-"""Size of a burst: as many requests as the normal rate allows in this many seconds."""
+"""A burst is limited to as many requests as the normal rate allows in this many seconds."""
 _CLIENTS = 10_000
 """Maximum number of clients whose requests are counted."""
 
@@ -18,7 +18,7 @@ class Nodes:
     """The nodes that may download, and the rate limits of all clients.
 
     Args:
-        tokens: the secret token of each node, by name of the node.
+        tokens: maps the name of each node to its secret token.
     """
 
     def __init__(self, tokens: t.Mapping[str, str]) -> None:
@@ -36,7 +36,10 @@ class Nodes:
             self._nodes.pop(one, None)
 
     def may_ask(self, client: str, rate: float, now: float) -> bool:
-        """Return whether a client may send a request now: at most `rate` per second, or a burst of 5 times as many."""
+        """Return whether a client may send a request now.
+
+        A client may send `rate` requests per second, or a burst of 5 times as many.
+        """
         left, then = self._spent.get(client, (rate * _BURST, now))
         left = min(rate * _BURST, left + (now - then) * rate)
         if len(self._spent) > _CLIENTS:
@@ -51,7 +54,7 @@ def fingerprint(token: str) -> str:
 
 
 def token_of(target: str) -> str:
-    """Return the token in a request's target: the first part of its path."""
+    """Return the token, which is the first part of the path in a request's target."""
     try:
         return urllib.parse.urlsplit(target).path.removeprefix("/").partition("/")[0]
     except ValueError:
