@@ -59,7 +59,8 @@ class Cni:
     names: frozenset[str] = frozenset()
     """Names of networks in the configuration, in lower case."""
     overlay: bool = False
-    """Whether the configuration is for an overlay (vxlan). If so, kube-proxy cannot start before flannel's network exists."""
+    """Whether the configuration is for an overlay (vxlan). If so, kube-proxy cannot start until flannel's network
+    exists."""
     state_files: tuple[str, ...] = ()
     """Existing state files and folders."""
     pods_subnet: str = ""

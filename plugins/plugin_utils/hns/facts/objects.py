@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The objects of Windows' Host Networking Service, as its cmdlets list them (no I/O).
 
-Source of the objects' properties: hcsshim internal/hns (hnsnetwork.go, hnsendpoint.go, namespace.go) and hcn. The cmdlets
-return some ids in upper case and some in lower case (projectcalico/calico#8465); this package converts the ids of HNS
-objects to upper case.
+Source of the objects' properties: hcsshim internal/hns (hnsnetwork.go, hnsendpoint.go, namespace.go) and hcn. The
+cmdlets return some ids in upper case and some in lower case (projectcalico/calico#8465); this package converts the ids
+of HNS objects to upper case.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class HnsEndpoint:
     containers: tuple[str, ...] = ()
     """Lowercase ids of the endpoint's containers. Empty with Hyper-V isolation (projectcalico/calico#8913)."""
     shared: str = ""
-    """The `SharedContainers` property as PowerShell prints it. A cleanup that stops no services removes the endpoint only if this
-    value has not changed on the node."""
+    """The `SharedContainers` property as PowerShell prints it. A cleanup that stops no services removes the endpoint
+    only if this value has not changed on the node."""
     namespace: str = ""
     """Id of the network namespace."""
     state: int = 0
