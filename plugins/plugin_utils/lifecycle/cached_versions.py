@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find out which cached versions a machine from an image can install, and build the batches that do so (no I/O).
+"""Find out which cached versions a machine from an image can install, and build the installing batches (no I/O).
 
 While the image is built, the resources of each cached version are compared with the machine, as a playbook would do
 later. The calls of the resulting changes are stored in the image. The script of version_script.py therefore decides
@@ -30,7 +30,7 @@ Parameter = t.Literal["Kubernetes", "Runtime", "Network"]
 """The parameters of the script that installs cached versions on a machine (version_script.py)."""
 _CACHED, _SETTLED, _RUNNING, _PRESENT = (Scope(f"{name}.") for name in ("cached", "settled", "running", "present"))
 _FINDS: t.Mapping[str, str] = {"Remove-Item": "Get-Item", "Remove-ItemProperty": "Get-ItemProperty"}
-"""For each cmdlet that removes an object, the cmdlet that finds the object."""
+"""Maps each cmdlet that removes an object to the cmdlet that finds such an object."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class InstallableVersion:
     batch: str = ""
     """The batch that installs the version, as JSON; empty for the version that the image contains."""
     changes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """The resources that the batch checks or changes, for messages. The key is the first part of their calls' ids."""
+    """Maps the first part of call ids to the title of the resource that these calls check or change, for messages."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ class InstallationPlan:
     """The versions that machines from an image can install, and the reasons why other cached versions are refused."""
 
     versions: tuple[InstallableVersion, ...]
-    """The versions by component, in the order in which a machine installs the components."""
+    """The versions, grouped by component in the order in which a machine installs the components."""
     refused: tuple[str, ...] = ()
     """Sentences, each of which says why a cached version cannot be installed."""
     pending: tuple[str, ...] = ()

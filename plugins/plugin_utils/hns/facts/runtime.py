@@ -97,7 +97,7 @@ class Runtime:
 
 
 def calls(programs: Programs) -> tuple[Call, ...]:
-    """Return the calls that list pods and containers. If the client of a runtime is missing, the client's call fails."""
+    """Return the calls that list pods and containers. A call fails if the client program that it runs is missing."""
     cri = ("--runtime-endpoint", CONTAINERD_PIPE)
     asked = {
         "pods": (programs.crictl, (*cri, "pods", "--output", "json")),
