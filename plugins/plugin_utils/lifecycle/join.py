@@ -278,8 +278,8 @@ def _end_former() -> tuple[Call, ...]:
     """Return the calls that end a running kubeadm and its kubelet.
 
     The kubelet must end because kubeadm refuses to start while a kubelet uses its port (if the kubelet already has its
-    certificate, `_stop_if_registered` starts the kubelet again). The last call waits until the previous batch has removed its
-    configuration file, because the new batch writes to the same path.
+    certificate, `_stop_if_registered` starts the kubelet again). The last call waits until the previous batch has
+    removed its configuration file, because the new batch writes to the same path.
     """
     processes: dict[str, Json] = {"Name": "kubeadm", "ErrorAction": "SilentlyContinue"}
     running = Input(calls=("former",), parameter="Id", property="Id")
