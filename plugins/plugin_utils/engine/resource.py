@@ -17,7 +17,7 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, CallResult, Results
 
 _COMMON = {"common": True}
-"""Metadata of the optional properties that all types have. In lists of properties, these come last."""
+"""Metadata of the optional properties that all types have. In lists of properties, these properties come last."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -228,7 +228,7 @@ class Resource(abc.ABC):
         return None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return the Windows path of the file whose absence made a change fail, or None if another cause did.
+        """Return the Windows path of the file whose absence made a change fail, or None if the cause is different.
 
         Args:
             call_id: the call of the change that failed.
@@ -238,7 +238,7 @@ class Resource(abc.ABC):
 
     @abc.abstractmethod
     def observe(self) -> tuple[Call, ...]:
-        """Return the calls that read the current state; each must continue after an error (`on_error="continue"`).
+        """Return the calls that read the current state. If one of them fails, the batch must continue (`on_error`).
 
         The engine calls this method once for each resource and run.
         """

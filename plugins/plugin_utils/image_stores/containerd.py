@@ -40,8 +40,8 @@ class ContainerdStore(Store):
     """The CRI endpoint, such as npipe:////./pipe/containerd-containerd."""
     path: str
     hosts_dir: str | None = None
-    """Folder of hosts.toml files for ctr's own requests. For pulls, containerd uses the folder that its configuration
-    names."""
+    """Folder of hosts.toml files for ctr's own requests. For pulls, containerd uses the folder in its own
+    configuration."""
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def list_calls(self) -> tuple[Call, ...]:
@@ -183,7 +183,7 @@ def _retried(call: Call, how: TransferOptions) -> Call:
 
 
 def _tree(text: str) -> list[dict[str, int]]:
-    """Return the layers of each manifest that `ctr images inspect` found in the store, as a map from digests to bytes.
+    """Return the layers of each manifest that `ctr images inspect` found, as maps from digests to sizes in bytes.
 
     A line of the command's output is `TYPE @DIGEST (N bytes)`; entries for other platforms have no children (containerd
     pkg/display/manifest_printer.go).

@@ -115,7 +115,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def read_layers(self, seen: t.Mapping[str, CallResult], build: int) -> t.Mapping[str, int]:
-        """Return a map from the digest of each layer of an image to its size in bytes, empty if unknown."""
+        """Return the layers of an image as a map from digests to sizes in bytes, empty if the layers are unknown."""
 
 
 def names_of(identity: str, images: t.Mapping[str, StoredImage]) -> list[str]:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find out which cached versions a machine from an image can install, and build the installing batches (no I/O).
+"""Find the cached versions that a machine from an image can install, and build the batches that install them (no I/O).
 
 While the image is built, the resources of each cached version are compared with the machine, as a playbook would do
 later. The calls of the resulting changes are stored in the image. The script of version_script.py therefore decides
@@ -110,7 +110,7 @@ class VersionPlans:
         return [*self._installed, *(one for variant in self._variants for one in variant.resources)]
 
     def plan(self, questions: Questions, calls: t.Mapping[str, CallResult], windows: WindowsInfo) -> InstallationPlan:
-        """Compare the cached versions' resources with the machine's state, and return which versions it can install.
+        """Compare the cached versions' resources with the machine's state, and return the installable versions.
 
         Args:
             questions: the questions about `resources`; questions about other resources may follow them.
@@ -204,7 +204,7 @@ def installs(component: VersionedComponent, resources: t.Sequence[Resource]) -> 
     """Return whether a node with these resources unpacks an archive with the component's programs.
 
     Args:
-        component: the component to look for.
+        component: the component whose archive to look for.
         resources: the node's resources.
     """
     return bool(_unpacked(component, resources))
@@ -338,7 +338,7 @@ def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterat
 
 
 def _started(changes: t.Sequence[Planned], resources: t.Sequence[Resource]) -> t.Iterator[Call]:
-    """Yield the calls that start services that the changes stop and that have to run.
+    """Yield the calls that start each service that the changes stop although it has to run.
 
     The changes themselves restart only services that were running before. After an interrupted run, such a service may
     be stopped and would stay so.

@@ -118,7 +118,7 @@ def read(seen: Observation, accounts: t.Sequence[str], computer: str) -> Machine
 
 
 def app_calls(identity: MachineIdentity) -> tuple[Call, ...]:
-    """Return the calls that remove apps that only some users have. If an app is left, sysprep fails and names it."""
+    """Return the calls that remove apps that only some users have. If an app is left, sysprep fails and reports it."""
     return tuple(
         action(
             f"app-{number}",
@@ -157,7 +157,7 @@ def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
 
 
 def _drop_certificate(number: int, mark: str) -> t.Iterator[Call]:
-    """Yield the calls that remove a Remote Desktop certificate, if possible with its private key, and verify this.
+    """Yield the calls that remove a Remote Desktop certificate (with its private key if possible) and verify this.
 
     Perhaps only SYSTEM and the Remote Desktop service can delete the private key.
     """

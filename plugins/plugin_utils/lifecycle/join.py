@@ -102,7 +102,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> JoinChange | None:
         joining: how the machine joins.
 
     Returns:
-        What the run changed, or None if the machine and all programs that follow kubeadm had finished already.
+        What the run changed, or None if the machine had joined and all programs after kubeadm had run already.
 
     Raises:
         NodeError: kubeadm, or a program before or after kubeadm, failed.
@@ -124,7 +124,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> JoinChange | None:
 
 
 def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | None) -> JoinChange | None:
-    """On a machine that has already joined, run the remaining programs of those that follow kubeadm.
+    """On a machine that has already joined, run the post-kubeadm programs that have not run yet.
 
     Args:
         node: the machine.

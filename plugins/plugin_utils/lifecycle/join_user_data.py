@@ -44,7 +44,7 @@ class ChosenVersions:
 
     @property
     def given(self) -> dict[str, str]:
-        """Maps parameters of the script that installs versions to the versions to install."""
+        """The versions to install. The keys are parameters of the script that installs them."""
         all_versions = {"Kubernetes": self.kubernetes, "Runtime": self.runtime, "Network": self.network}
         return {name: value for name, value in all_versions.items() if value}
 

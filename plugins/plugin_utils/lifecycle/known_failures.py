@@ -21,7 +21,7 @@ class KnownFailure:
     pattern: str
     """Regular expression for text that the program prints or logs. Case is ignored."""
     cause: str
-    """Sentence that explains the failure. `{1}` is replaced by the text that matches the pattern's first group."""
+    """Explanation of the failure. `{1}` is replaced by the text that matches the pattern's first group."""
     remedy: str
     source: str
 

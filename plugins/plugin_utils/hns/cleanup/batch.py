@@ -228,7 +228,7 @@ def _port_pools(plan: CleanupPlan, options: BatchOptions) -> Call:
 
 
 def _final_listings(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
-    """Return the calls that list the remaining HNS objects and files, before starting services create new objects."""
+    """Return the calls that list the remaining HNS objects and files. They run before the batch starts services."""
     calls: list[Call] = []
     for kind in _REMOVE:
         if getattr(plan, kind):

@@ -21,7 +21,8 @@ KINDS = {
     "HnsNamespace": "namespaces",
     "HnsNetwork": "networks",
 }
-"""Maps each type of HNS object to the name that the ids of the calls for objects of this type contain."""
+"""Maps each type of HNS object to a short name, which is part of the ids of the calls that list and remove objects of
+this type."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -198,7 +198,7 @@ class Cleanup:
     def _restart(self, facts: HnsFacts) -> bool:
         """Stop the services that use HNS, restart HNS, and start the services again, even if the restart fails.
 
-        Services that the request leaves stopped are not started.
+        Services in the request's `stays_stopped` are not started.
 
         Returns:
             True if HNS responds again, or if the node lost the batch, because HNS may then respond again.

@@ -34,7 +34,7 @@ class CleanupRequest:
     networks: tuple[str, ...] = ()
     """Names or ids of networks, for scope `networks`."""
     missing_ok: bool = False
-    """Whether the node may lack networks that `networks` or `protected` lists."""
+    """Whether the node may lack networks that are listed in `networks` or `protected`."""
     protected: tuple[str, ...] | None = None
     """Names or ids of protected networks. If None, these are DEFAULT_PROTECTED and all networks that no CNI created."""
     keep_running_containers: bool = False

@@ -96,7 +96,9 @@ class HnsFacts:
 
 
 def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
-    """Return the calls that observe HNS and its users. The calls change nothing, and the batch continues after errors.
+    """Return the calls that observe HNS and the containers, services and adapters that use HNS.
+
+    The calls change nothing, and the batch continues after errors.
 
     Args:
         options: time limits, CNI folders, programs and files for the observation.

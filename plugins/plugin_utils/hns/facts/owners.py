@@ -52,7 +52,7 @@ class OwnerEvidence:
     owner: str = ""
     """The object's owner: `namespace/pod`, the name of a container, the id of a missing owner, or a description."""
     ids: tuple[str, ...] = ()
-    """Ids of the containers and sandboxes that the object names."""
+    """Ids of the containers and sandboxes to which the object refers."""
     note: str = ""
     """Why the object is stale, if the reason is not a missing container."""
 
@@ -84,7 +84,7 @@ class Ownership:
         self.policies: t.Mapping[str, OwnerEvidence] = {item.id: self._policy(item) for item in objects.policies}
 
     def claims(self, endpoint: HnsEndpoint) -> tuple[str, ...]:
-        """Return the ids of the containers and sandboxes that an endpoint names."""
+        """Return the ids of the containers and sandboxes to which an endpoint refers."""
         claimed = [*endpoint.containers, *self._containers.get(endpoint.namespace, ())]
         named = (pattern.fullmatch(endpoint.name) for pattern in _NAMES)
         claimed += [match["id"].lower() for match in named if match]
