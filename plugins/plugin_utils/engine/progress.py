@@ -32,7 +32,7 @@ class ProgressReporter:
         """Print the progress of a batch.
 
         Args:
-            progress: what the node reported.
+            progress: the progress that the node reported.
             changes: the changes of the batch.
         """
         if not self._session.shows_progress:

@@ -83,7 +83,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def check(self, reference: str) -> tuple[Call, ...]:
-        """Return the calls that check an image's name; they fail if the store does not contain this name."""
+        """Return the calls that check an image's name. The calls fail if the store does not contain this name."""
 
     @abc.abstractmethod
     def tag(self, call_id: str, reference: str, names: t.Sequence[str]) -> tuple[Call, ...]:

@@ -49,7 +49,7 @@ class BatchResult:
 
 
 def read_done(plan: CleanupPlan, observation: Observation) -> BatchResult:
-    """Return which of the planned removals succeeded and what failed, according to the results of the batch."""
+    """Return the removals of a plan that succeeded, and the failures, according to the results of the batch."""
     seen = observation.calls
     items: list[Removal] = []
     left: list[Removal] = []

@@ -48,7 +48,7 @@ class Cleanup:
 
     Args:
         session: the session with the node.
-        request: what the cleanup removes.
+        request: the scope of the cleanup, and the objects to remove or keep.
         options: time limits, and whether the cleanup may restart HNS or reboot the node.
         check_mode: whether to only observe and plan.
     """

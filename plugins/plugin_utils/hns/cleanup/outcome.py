@@ -77,7 +77,7 @@ class CleanupOutcome:
             self.warnings.append(f"nothing counts as stale: {facts.last.runtime.problem}")
 
     def batch_done(self, plan: CleanupPlan, done: BatchResult) -> None:
-        """Record what a batch removed and restored, and its failures."""
+        """Record the objects that a batch removed, the settings that it restored, and its failures."""
         known = {item.id for item in self.removed}
         self.removed += [item for item in done.items if item.id not in known]
         self.failures = done.failures

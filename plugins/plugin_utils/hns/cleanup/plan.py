@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The request and the plan of a cleanup: what it removes, what it keeps, and why (no I/O).
+"""The request and the plan of a cleanup: what the cleanup removes, what it keeps, and why (no I/O).
 
 docs/hns.md explains the scopes of a cleanup.
 """
@@ -85,7 +85,7 @@ class CleanupPlan:
     """All removals, for messages and the module's result."""
     kept: tuple[KeptObject, ...] = ()
     stop: tuple[str, ...] = ()
-    """Services to stop, in order."""
+    """Services to stop, in the order in which to stop them."""
     start: tuple[str, ...] = ()
     """Services to start at the end, in the order in which to start them: those that this cleanup stops and those that
     an interrupted cleanup stopped, except services that must stay stopped."""

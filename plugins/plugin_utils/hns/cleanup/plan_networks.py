@@ -26,7 +26,7 @@ pods must restart."""
 
 @dataclasses.dataclass(frozen=True)
 class _TargetNetworks:
-    """The requested networks, and what prevents the removal of some of them."""
+    """The requested networks, and those of them that must stay because running containers use them."""
 
     targets: tuple[HnsNetwork, ...]
     on_targets: tuple[HnsEndpoint, ...]

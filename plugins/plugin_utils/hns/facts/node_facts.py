@@ -40,7 +40,7 @@ NO_HNS = "this machine has no HNS (the Windows feature Containers is not install
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FactsOptions:
-    """Options for observing HNS and what uses it."""
+    """Options for observing HNS and the containers, services and adapters that use HNS."""
 
     hns_timeout: float = 60.0
     """Time limit of one HNS listing, in seconds."""
