@@ -13,7 +13,7 @@ from .planned import Planned
 
 
 class ProgressReporter:
-    """A reporter that prints one node's progress, never the same line twice in a row.
+    """A reporter that prints one node's progress and never prints the same line twice in a row.
 
     Args:
         session: the session with the node, which prints the lines.
@@ -23,16 +23,16 @@ class ProgressReporter:
         self._session = session
         self._last = ""
         self._growing: dict[str, str] = {}
-        """The resource's name for each call whose file was growing at the last poll, by call id."""
+        """Maps the id of each call whose file was growing at the last poll to the name of the call's resource."""
         self.sizes: t.Mapping[str, int | None] = {}
-        """The number of bytes that each resource's change needs, or None if unknown, by the resource's title. See
+        """Maps each resource's title to the number of bytes that its change needs, or to None if unknown. See
         `Measurement.sizes`."""
 
     def report(self, progress: Progress, changes: t.Sequence[Planned]) -> None:
         """Print the progress of a batch.
 
         Args:
-            progress: what the node reported.
+            progress: the progress that the node reported.
             changes: the changes of the batch.
         """
         if not self._session.shows_progress:

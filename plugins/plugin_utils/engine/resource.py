@@ -17,7 +17,7 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, CallResult, Results
 
 _COMMON = {"common": True}
-"""Metadata of the optional properties that all types have; lists of properties end with them."""
+"""Metadata of the optional properties that all types have. In lists of properties, these properties come last."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,9 +40,9 @@ class SizeProbe(abc.ABC):
             results: the results of `calls`, by their ids.
 
         Returns:
-            The number of bytes; or the number of bytes of each part, by a name that identifies the part's content. A
-            part that several changes write to the same volume, such as a layer of container images, is counted once.
-            None or an exception means that the size is unknown, which counts as 0 bytes.
+            The number of bytes, or a mapping from a name that identifies each part's content to the part's number of
+            bytes. A part that several changes write to the same volume, such as a layer of container images, is counted
+            once. None or an exception means that the size is unknown, which counts as 0 bytes.
         """
 
 
@@ -190,7 +190,7 @@ class Resource(abc.ABC):
             other: a later resource of the same type and name.
 
         Returns:
-            The merged resource (this resource itself if both are equal), or None if they contradict each other.
+            The merged resource (this resource itself if both are equal), or None if the two contradict each other.
         """
         return self if self == other else None
 
@@ -228,7 +228,7 @@ class Resource(abc.ABC):
         return None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return the Windows path of the file whose absence made a change fail, or None for other causes.
+        """Return the Windows path of the file whose absence made a change fail, or None if the cause is different.
 
         Args:
             call_id: the call of the change that failed.
@@ -238,7 +238,7 @@ class Resource(abc.ABC):
 
     @abc.abstractmethod
     def observe(self) -> tuple[Call, ...]:
-        """Return the calls that read the current state; each must continue after an error (`on_error="continue"`).
+        """Return the calls that read the current state. If one of them fails, the batch must continue (`on_error`).
 
         The engine calls this method once for each resource and run.
         """
@@ -252,8 +252,8 @@ class Resource(abc.ABC):
 
         If this method returns a requirement, the engine can ask for its size during the observation, which saves a
         remote command.
-        The calls of the probe may refer to the calls of `observe`. The node must skip the calls of the probe if the
-        resource is not missing.
+        The calls of the requirement's probe may refer to the calls of `observe`. The node must skip the probe's calls
+        if the resource is not missing.
         """
         return None
 

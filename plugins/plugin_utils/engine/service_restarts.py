@@ -22,7 +22,7 @@ def restarts_of(planned: Planned, changes: t.Sequence[Planned]) -> list[str]:
 
 
 def started_before(changes: t.Sequence[Planned]) -> set[str]:
-    """Return the services, in lower case, that one change starts and that must restart because of a later change."""
+    """Return the lowercase names of services that one change starts and that must restart because of a later change."""
     return {
         name.lower()
         for planned in changes
@@ -32,7 +32,7 @@ def started_before(changes: t.Sequence[Planned]) -> set[str]:
 
 
 def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) -> tuple[list[Call], list[Call]]:
-    """Return calls for the start and the end of a batch. They restart each service that is running at both points.
+    """Return calls for the start and calls for the end of a batch, which restart the services that run at both times.
 
     Args:
         services: names of the services.
@@ -64,10 +64,10 @@ def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) ->
 
 
 def started_later(calls: t.Sequence[Call], changes: t.Sequence[Planned]) -> list[Call]:
-    """Return a batch's calls, in which the start of a service may fail if a later change redefines and restarts it.
+    """Return a batch's calls, altered so that a service may fail to start if a later change redefines and restarts it.
 
-    For example, one change replaces the kubelet's program and starts the kubelet, and a later change sets its new
-    command line. Until then, the new kubelet does not start if the old command line has flags that it does not support.
+    For example, one change replaces the kubelet's program and starts the kubelet, and a later change sets the kubelet's
+    new command line. Until then, the new kubelet does not start if it does not support a flag of the old command line.
     """
     again = {
         effect.service.lower(): planned.position
@@ -84,7 +84,7 @@ def started_later(calls: t.Sequence[Call], changes: t.Sequence[Planned]) -> list
 
 
 def _started(changes: t.Iterable[Planned]) -> set[str]:
-    """Return the names of the services that changes start or restart, in lower case."""
+    """Return the lowercase names of the services that changes start or restart."""
     return {
         effect.service.lower()
         for planned in changes
@@ -93,7 +93,7 @@ def _started(changes: t.Iterable[Planned]) -> set[str]:
 
 
 def unique(names: t.Iterable[str]) -> list[str]:
-    """Return the names in their order, without duplicates. Names that differ only in case are duplicates."""
+    """Return the names in their original order, without duplicates. Names that differ only in case are duplicates."""
     seen: dict[str, str] = {}
     for name in names:
         seen.setdefault(name.lower(), name)

@@ -3,9 +3,9 @@
 """containerd's image store, in the namespace that the kubelet uses.
 
 Pulls use CRI (`crictl pull`), because containerd then reads certs.d, uses the proxies of its service and drops unpacked
-layers (discard_unpacked_layers). `ctr images pull` ignores that setting and reads certs.d only with --hosts-dir
-(containerd docs/hosts.md; cmd/ctr/commands/images/pull.go). With it, machine images would be 1.5 times as large. ctr
-does what CRI does not offer: list, check, tag, label, import and remove images.
+layers (discard_unpacked_layers). `ctr images pull` reads certs.d only with --hosts-dir and ignores that setting, so
+machine images would be 1.5 times as large (containerd docs/hosts.md; cmd/ctr/commands/images/pull.go). ctr does what
+CRI does not offer: it lists, checks, tags, labels, imports and removes images.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class ContainerdStore(Store):
     """The CRI endpoint, such as npipe:////./pipe/containerd-containerd."""
     path: str
     hosts_dir: str | None = None
-    """Folder of hosts.toml files for ctr's own requests. For pulls, containerd uses the folder that its configuration
-    names."""
+    """Folder of hosts.toml files for ctr's own requests. For pulls, containerd uses the folder in its own
+    configuration."""
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def list_calls(self) -> tuple[Call, ...]:
@@ -183,7 +183,7 @@ def _retried(call: Call, how: TransferOptions) -> Call:
 
 
 def _tree(text: str) -> list[dict[str, int]]:
-    """Return the layers (bytes by digest) of each manifest that `ctr images inspect` found in the store.
+    """Return the layers of each manifest that `ctr images inspect` found, as maps from digests to sizes in bytes.
 
     A line of the command's output is `TYPE @DIGEST (N bytes)`; entries for other platforms have no children (containerd
     pkg/display/manifest_printer.go).
@@ -198,7 +198,7 @@ def _tree(text: str) -> list[dict[str, int]]:
 
 
 def _unpacked(result: CallResult | None) -> dict[str, bool]:
-    """Return the names that `ctr images check` lists, and whether each image is unpacked for this node.
+    """Return a map from each name that `ctr images check` lists to whether the image is unpacked for this node.
 
     If the command cannot check an image, it fails only after it has printed the table, so its output is still used.
     """

@@ -63,7 +63,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def read(self, seen: Results) -> dict[str, StoredImage]:
-        """Return the stored images by reference; none if the runtime does not respond or is not installed."""
+        """Return a map from references to stored images, empty if the runtime does not respond or is not installed."""
 
     @abc.abstractmethod
     def container_calls(self) -> tuple[Call, ...]:
@@ -83,7 +83,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def check(self, reference: str) -> tuple[Call, ...]:
-        """Return the calls that check an image's name; they fail if the store does not contain this name."""
+        """Return the calls that check an image's name. The calls fail if the store does not contain this name."""
 
     @abc.abstractmethod
     def tag(self, call_id: str, reference: str, names: t.Sequence[str]) -> tuple[Call, ...]:
@@ -94,7 +94,7 @@ class Store(abc.ABC):
         """Return the calls that protect an image from the kubelet's garbage collection, if the runtime supports it."""
 
     def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:
-        """Return those of the names that must be passed to `remove`. The store then removes the other names, too."""
+        """Return the subset of the names that must be passed to `remove`. The store then removes the others, too."""
         return list(names)
 
     @abc.abstractmethod
@@ -115,7 +115,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def read_layers(self, seen: t.Mapping[str, CallResult], build: int) -> t.Mapping[str, int]:
-        """Return the size in bytes of each layer of an image, by digest, or an empty dictionary if unknown."""
+        """Return the layers of an image as a map from digests to sizes in bytes, empty if the layers are unknown."""
 
 
 def names_of(identity: str, images: t.Mapping[str, StoredImage]) -> list[str]:

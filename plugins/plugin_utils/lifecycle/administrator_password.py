@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Give the built-in administrator of a machine a random password, once per machine.
 
-Otherwise, if an image has a password, all machines from the image would share it. PowerShell's Set-LocalUser
+Otherwise, all machines from an image would share the password of the image. PowerShell's Set-LocalUser
 needs a SecureString, which no call of a batch can create, so ansible.windows.win_user sets the password. A registry
 value marks a machine whose password has been set. It contains the administrator's SID, which differs for each machine
 that starts from an image.
@@ -26,10 +26,10 @@ from .password_file import PasswordFile
 
 MODULE = "ansible.windows.win_user"
 SHORTEST, LONGEST = 14, 127
-"""Accepted lengths: the minimum of Microsoft's security baselines, and the maximum of Windows' sign-in screen."""
+"""Accepted password lengths, from the minimum of Microsoft's security baselines to the sign-in screen's maximum."""
 _STEP = "set the administrator's password"
 _ATTEMPTS = 2
-"""Maximum number of attempts, if the connection fails before it is known whether the module has run."""
+"""Maximum number of attempts, if the connection fails before it is known whether win_user has run."""
 _BUILT_IN = "-500"
 """Last part of the built-in administrator's SID, which does not depend on the account's name. Source:
 learn.microsoft.com, well-known SIDs."""
@@ -38,8 +38,8 @@ _PRODUCT = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\ProductOptions"
 _CONTROLLER = "LanmanNT"
 """The product type of all domain controllers. Source: gitlab.com/samba-team/samba, merge request 4063."""
 _GROUPS = (string.ascii_lowercase, string.ascii_uppercase, string.digits, "+-.:=_")
-"""Groups of characters in a password: Windows can require characters from three of them. Inside quotation marks, none
-of the characters needs escaping in a shell, XML or YAML."""
+"""Groups of characters in a password. Windows can require characters from three of these groups. Inside quotation
+marks, none of the characters needs escaping in a shell, XML or YAML."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,7 @@ class AdministratorPassword:
 
     Args:
         session: the session with the machine.
-        file: where the password is kept on the controller, or None to discard it.
+        file: the file on the controller that keeps the password, or None to discard the password.
         length: length of a new password.
         by_key: whether Ansible connects without a password.
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find out which cached versions a machine from an image can install, and build the batches that do so (no I/O).
+"""Find the cached versions that a machine from an image can install, and build the batches that install them (no I/O).
 
 While the image is built, the resources of each cached version are compared with the machine, as a playbook would do
 later. The calls of the resulting changes are stored in the image. The script of version_script.py therefore decides
@@ -30,7 +30,7 @@ Parameter = t.Literal["Kubernetes", "Runtime", "Network"]
 """The parameters of the script that installs cached versions on a machine (version_script.py)."""
 _CACHED, _SETTLED, _RUNNING, _PRESENT = (Scope(f"{name}.") for name in ("cached", "settled", "running", "present"))
 _FINDS: t.Mapping[str, str] = {"Remove-Item": "Get-Item", "Remove-ItemProperty": "Get-ItemProperty"}
-"""For each cmdlet that removes an object, the cmdlet that finds the object."""
+"""Maps each cmdlet that removes an object to the cmdlet that finds such an object."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class InstallableVersion:
     batch: str = ""
     """The batch that installs the version, as JSON; empty for the version that the image contains."""
     changes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """The resources that the batch checks or changes, for messages. The key is the first part of their calls' ids."""
+    """Maps the first part of call ids to the title of the resource that these calls check or change, for messages."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ class InstallationPlan:
     """The versions that machines from an image can install, and the reasons why other cached versions are refused."""
 
     versions: tuple[InstallableVersion, ...]
-    """The versions by component, in the order in which a machine installs the components."""
+    """The versions, grouped by component in the order in which a machine installs the components."""
     refused: tuple[str, ...] = ()
     """Sentences, each of which says why a cached version cannot be installed."""
     pending: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ class VersionPlans:
     """A planner that plans the installation of all cached versions from a single observation of the machine.
 
     Args:
-        components: the components, in the order in which a machine installs them.
+        components: the components whose versions a machine can choose, in the order in which it installs them.
         installed: the machine's resources, with the installed versions.
         variants: the cached versions that differ from the installed versions.
     """
@@ -110,11 +110,11 @@ class VersionPlans:
         return [*self._installed, *(one for variant in self._variants for one in variant.resources)]
 
     def plan(self, questions: Questions, calls: t.Mapping[str, CallResult], windows: WindowsInfo) -> InstallationPlan:
-        """Return which cached versions the machine can install, by comparing their resources with its state.
+        """Compare the cached versions' resources with the machine's state, and return the installable versions.
 
         Args:
             questions: the questions about `resources`; questions about other resources may follow them.
-            calls: the results of the questions.
+            calls: the results of the questions, by call id.
             windows: the machine's version of Windows.
 
         Raises:
@@ -185,8 +185,8 @@ def installable(
     """Return a version with the paths of its archive and of the file that records which archive was unpacked.
 
     Args:
-        component: the component.
-        version: the version.
+        component: the component that is installed.
+        version: the component's version.
         resources: the resources of a node with this version.
         batch: the batch that installs the version, as JSON; empty for the version that the image contains.
     """
@@ -204,7 +204,7 @@ def installs(component: VersionedComponent, resources: t.Sequence[Resource]) -> 
     """Return whether a node with these resources unpacks an archive with the component's programs.
 
     Args:
-        component: the component.
+        component: the component whose archive to look for.
         resources: the node's resources.
     """
     return bool(_unpacked(component, resources))
@@ -218,7 +218,7 @@ def _unpacked(component: VersionedComponent, resources: t.Sequence[Resource]) ->
 
 
 def _verified(archive: Artifact, answers: Results) -> Call:
-    """Return the call that checks that the archive has not changed since it was verified while building the image."""
+    """Return the call that checks that a cached archive has not changed since it was verified for the image."""
     file = next((item for item in objects(archive, answers, "file") if item.get("path") == archive.path), {})
     parameters: dict[str, Json] = {"paths": [archive.path], "hash": True}
     expected: Json = str(file.get("sha256") or "")
@@ -236,7 +236,7 @@ def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource], *check
     """Return a batch that installs a cached version, as JSON. It can be repeated after a power failure at any call.
 
     Args:
-        changes: the changes.
+        changes: the changes that install the version.
         resources: the resources of a node with this version.
         checks: calls that precede the changes.
 
@@ -269,9 +269,9 @@ def _fits(text: str) -> bool:
 
 
 def repeatable(calls: t.Iterable[Call]) -> t.Iterator[Call]:
-    """Yield calls that succeed again if an earlier run was interrupted after some of them.
+    """Yield the calls, altered so that they succeed even if an earlier run was interrupted after some of them.
 
-    Only a call that removes an object would fail when it is repeated. It is skipped if the object no longer exists.
+    Only a call that removes an object would fail when repeated. Such a call is skipped if its object no longer exists.
     """
     for call in calls:
         finds = _FINDS.get(call.command)
@@ -285,7 +285,7 @@ def repeatable(calls: t.Iterable[Call]) -> t.Iterator[Call]:
 
 
 def _starts_twice(calls: t.Iterable[Call], changes: t.Sequence[Planned]) -> tuple[list[Call], list[Call]]:
-    """Return the calls, and additional calls that start the interrupted services once more at the end.
+    """Return the calls of a batch, and additional calls that start interrupted services once more at the end.
 
     The first start of a service may fail, because an older program might not start with the configuration of a newer
     one, and only a later change replaces this configuration.
@@ -310,14 +310,14 @@ def _starts(changes: t.Sequence[Planned]) -> t.Iterator[tuple[Scope, str]]:
 
 
 def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterator[Call]:
-    """Yield the calls that start the services and wait until each service either runs or is stopped.
+    """Yield the calls that start interrupted services and wait until each service either runs or is stopped.
 
     User data runs while Windows is starting services, and a service that is still starting cannot be stopped. If an
     earlier run was interrupted, a service might not start at all, which is not a failure here.
 
     Args:
-        changes: the changes.
-        starts: the calls of `_started`.
+        changes: the changes that interrupt the services.
+        starts: the calls that `_started` yields.
     """
     for call in starts:
         yield dataclasses.replace(call, id=_SETTLED.id(call.id), on_error="continue", retries=0)
@@ -338,7 +338,7 @@ def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterat
 
 
 def _started(changes: t.Sequence[Planned], resources: t.Sequence[Resource]) -> t.Iterator[Call]:
-    """Yield the calls that start the services that were stopped and have to run.
+    """Yield the calls that start each service that the changes stop although it has to run.
 
     The changes themselves restart only services that were running before. After an interrupted run, such a service may
     be stopped and would stay so.

@@ -173,7 +173,7 @@ class Generalization:
         """Generalize the machine and finish the build, and return values of the action's result.
 
         Args:
-            inspected: what `inspect` returned.
+            inspected: the observations that `inspect` returned.
 
         Raises:
             NodeError: sysprep or another call of the batch failed, the connection was lost before the image was sealed,
@@ -315,8 +315,8 @@ class Generalization:
         if self._still_open({self._link.port, *([_HTTP] if machine.http else [])}, seconds):
             raise NodeError(
                 f"{self._node.name}: shut down: the machine is generalized, but still responds after {seconds:.0f} s. "
-                f"`stopped` in {FOLDER}\\{key}.json names the call that failed. Shut it down yourself, and capture its "
-                "disk before it boots again"
+                f"`stopped` in {FOLDER}\\{key}.json names the call that failed. Shut the machine down yourself, and "
+                "capture its disk before it boots again"
             )
 
     def _wait_until_closed(self, key: str, seconds: float = 120.0) -> None:

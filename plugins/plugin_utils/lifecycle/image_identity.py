@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Remove from an image what belongs to the build machine or its users and is not removed by sysprep (no I/O).
+"""Remove data of the build machine and its users that sysprep would leave in an image (no I/O).
 
-Two machines from one image must not share these things. The keys, ids and certificates among them are created again
-when they are needed: sshd creates its host keys, the Windows Update service creates its client id, and Remote Desktop
-creates its certificate.
+Two machines from one image must not share this data. Windows creates new keys, ids and certificates when they are
+needed: sshd creates its host keys, the Windows Update service creates its client id, and Remote Desktop creates its
+certificate.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _ADMINISTRATOR = "-500"
 """Last part of the SID of the built-in administrator, an account that Windows does not delete. Source:
 learn.microsoft.com (security identifiers)."""
 _ACCOUNT = re.compile(r"[^\"/\\\[\]:;|=,+*?<>@\x00-\x1f]{1,20}")
-"""Names that Windows accepts for a local account. Source:
+"""Matches names that Windows accepts for a local account. Source:
 learn.microsoft.com/windows-server/administration/windows-commands (net user)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MachineIdentity:
-    """What belongs to the build machine or its users, and must not be in the image."""
+    """The build machine's accounts, app packages and certificates that must not be in the image."""
 
     accounts: tuple[str, ...] = ()
     """The local accounts that the image must not contain."""
@@ -87,12 +87,12 @@ def inspection_calls(accounts: t.Sequence[str]) -> tuple[Call, ...]:
 
 
 def read(seen: Observation, accounts: t.Sequence[str], computer: str) -> MachineIdentity:
-    """Return what must not be in the image, as read from the results of `inspection_calls`.
+    """Return the accounts, app packages and certificates that must not be in the image.
 
     Server Core lacks the cmdlets for apps, so no apps are returned for it.
 
     Args:
-        seen: the results.
+        seen: the results of `inspection_calls`.
         accounts: names of accounts, in any form that `local_names` accepts.
         computer: the computer's name.
     """
@@ -118,7 +118,7 @@ def read(seen: Observation, accounts: t.Sequence[str], computer: str) -> Machine
 
 
 def app_calls(identity: MachineIdentity) -> tuple[Call, ...]:
-    """Return the calls that remove apps that only some users have. If an app is left, sysprep fails and names it."""
+    """Return the calls that remove apps that only some users have. If an app is left, sysprep fails and reports it."""
     return tuple(
         action(
             f"app-{number}",
@@ -157,9 +157,9 @@ def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
 
 
 def _drop_certificate(number: int, mark: str) -> t.Iterator[Call]:
-    """Yield the calls that remove a Remote Desktop certificate, if possible with its key, and verify the removal.
+    """Yield the calls that remove a Remote Desktop certificate (with its private key if possible) and verify this.
 
-    Only SYSTEM and the Remote Desktop service may be able to delete the key.
+    Perhaps only SYSTEM and the Remote Desktop service can delete the private key.
     """
     path, call_id = f"{_REMOTE_DESKTOP}\\{mark}", f"remote-desktop-{number}"
     quiet: dict[str, Json] = {"LiteralPath": path, "Force": True, "ErrorAction": "SilentlyContinue"}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find proxies whose credentials all users of a machine can read, and remove them (no I/O).
+"""Find proxy settings with credentials that all users of a machine can read, and remove these settings (no I/O).
 
 The users of an image may differ from the users of the machine from which the image was built.
 """
@@ -57,7 +57,7 @@ def findings(seen: Observation) -> list[PasswordFinding]:
 
 
 def refusal(passwords: t.Sequence[PasswordFinding]) -> str:
-    """Return why a machine with these passwords must not become an image, and how to fix this."""
+    """Return why a machine with these proxy passwords must not become an image, and how to fix this."""
     places = ", ".join(finding.place for finding in passwords)
     return (
         f"the image would contain a proxy's password, which every user of its machines could read: {places}. "
@@ -75,7 +75,7 @@ def _machine(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
 
 
 def _notes_kept(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
-    """Yield the proxy passwords in the collection's own records of what it has set on the machine."""
+    """Yield the proxy passwords in the collection's own records of the settings that it made on the machine."""
     for number, (name, value) in enumerate((entry.get("values") or {}).items()):
         if _is_secret("", value.get("value")):
             yield PasswordFinding(

@@ -80,9 +80,9 @@ class KubeadmJoin:
     discovery: str = ""
     """Content of the discovery file (`kubeadm.DISCOVERY`). It may contain the join token."""
     kubelet: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """The setting that makes the kubelet start with the flags that kubeadm will write: the `command_line` of its
-    service, or its arguments (`parameters`) if nssm runs it. Empty if kubeadm passes on no flags, or if a launcher
-    script starts the kubelet."""
+    """The setting that makes the kubelet start with the flags that kubeadm will write: the `command_line` of the
+    kubelet's service, or `parameters` with the kubelet's arguments if nssm runs the kubelet. Empty if kubeadm passes on
+    no flags, or if a launcher script starts the kubelet."""
     before: tuple[JoinCommand, ...] = ()
     """Programs to run before kubeadm."""
     after: tuple[JoinCommand, ...] = ()
@@ -102,10 +102,10 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> JoinChange | None:
         joining: how the machine joins.
 
     Returns:
-        What the run changed, or None if the machine had joined and no program remained to run after kubeadm.
+        What the run changed, or None if the machine had joined and all programs after kubeadm had run already.
 
     Raises:
-        NodeError: kubeadm or a program failed.
+        NodeError: kubeadm, or a program before or after kubeadm, failed.
         AnsibleConnectionFailure: the node cannot be reached.
     """
     step = "kubeadm join"
@@ -124,7 +124,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> JoinChange | None:
 
 
 def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | None) -> JoinChange | None:
-    """Run the remaining programs after kubeadm, on a machine that has already joined.
+    """On a machine that has already joined, run the post-kubeadm programs that have not run yet.
 
     Args:
         node: the machine.
@@ -230,13 +230,13 @@ def _set_kubelet(started: t.Mapping[str, str]) -> t.Iterator[Call]:
 
 
 def _read_record() -> Call:
-    """Return the call that reads how many of the programs that run after kubeadm have ended."""
+    """Return the call that reads the number of post-kubeadm programs that have ended."""
     parameters: dict[str, Json] = {"paths": [node_paths.JOIN_RECORD], "content": True}
     return query("record", "@read-file", parameters, select=("content",))
 
 
 def _ended(seen: Observation) -> int | None:
-    """Return how many of the programs after kubeadm had ended before the batch, or None if no program remains."""
+    """Return the number of post-kubeadm programs that had ended before the batch, or None if no program remains."""
     result = seen.calls.get("record")
     return join_commands.ended(result.first.get("content")) if result is not None and result.first else None
 
@@ -277,9 +277,9 @@ def _remove_configuration(paths: Json) -> Call:
 def _end_former() -> tuple[Call, ...]:
     """Return the calls that end a running kubeadm and its kubelet.
 
-    The kubelet must end because kubeadm refuses to start while a kubelet uses its port (if it already has its
-    certificate, `_stop_if_registered` starts it again). The last call waits until the previous batch has removed its
-    configuration file, because the new batch writes to the same path.
+    The kubelet must end because kubeadm refuses to start while a kubelet uses its port (if the kubelet already has its
+    certificate, `_stop_if_registered` starts the kubelet again). The last call waits until the previous batch has
+    removed its configuration file, because the new batch writes to the same path.
     """
     processes: dict[str, Json] = {"Name": "kubeadm", "ErrorAction": "SilentlyContinue"}
     running = Input(calls=("former",), parameter="Id", property="Id")

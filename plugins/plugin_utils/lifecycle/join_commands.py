@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Run users' programs on a machine before and after `kubeadm join`, in the batch of the join.
 
-The node records how many of the programs after kubeadm have ended. If a run finds that a machine has joined but has not
-run all of these programs, it runs the remaining programs.
+The node records how many of the post-kubeadm programs have ended. If Ansible finds that a machine has joined but has
+not run all of these programs, Ansible runs the remaining programs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..wire.messages import Call, CallResult
 Stage = t.Literal["pre", "post"]
 """When a program runs: before or after `kubeadm join`."""
 RECORD = node_paths.JOIN_RECORD
-"""The file that records how many of the programs that run after kubeadm have ended."""
+"""The file that records the number of post-kubeadm programs that have ended."""
 _SHOWN = 2000
 """Maximum number of characters of a program's output in a message."""
 
@@ -79,7 +79,7 @@ def of_entry(entry: Listed, where: str) -> JoinCommand:
     """Return the program that an entry of a user's list of programs describes.
 
     Args:
-        entry: the entry.
+        entry: a mapping, or a list of the program and its arguments.
         where: the entry's place in the list, for messages.
 
     Raises:
@@ -96,10 +96,10 @@ def of_entry(entry: Listed, where: str) -> JoinCommand:
 
 
 def calls(stage: Stage, listed: t.Sequence[JoinCommand], first: int = 0) -> tuple[Call, ...]:
-    """Return the calls that run programs in order; the batch stops at the first program that fails.
+    """Return the calls that run programs one after another. The batch stops at the first program that fails.
 
     Args:
-        stage: when the programs run. The node records how many of the programs after kubeadm have ended.
+        stage: when the programs run. For `post`, further calls record the number of programs that have ended.
         listed: all programs of the stage.
         first: index of the first program to run.
     """
@@ -115,7 +115,7 @@ def record(ended: int) -> Call:
     """Return the call that records the number of post-kubeadm programs that have ended.
 
     Args:
-        ended: the number of programs that have ended.
+        ended: the number to record.
     """
     parameters = {"path": RECORD, "content": f"{ended}\n", "sddl": ADMINISTRATORS_ONLY_FILE}
     return action(f"record-{ended}", "@write-file", parameters)
@@ -129,7 +129,7 @@ def end_record() -> Call:
 
 
 def ended(content: object) -> int | None:
-    """Return how many of the programs that run after kubeadm have ended, or None if no program remains.
+    """Return the number of post-kubeadm programs that have ended, or None if no program remains.
 
     Args:
         content: content of the record, or None if the record does not exist.
@@ -142,13 +142,13 @@ def secrets(listed: t.Iterable[JoinCommand]) -> tuple[str, ...]:
     """Return the programs' arguments and the values of their environment variables; messages must not contain these.
 
     Args:
-        listed: the programs.
+        listed: programs that run before or after kubeadm.
     """
     return tuple(text for one in listed for text in (*one.arguments, *one.environment.values()))
 
 
 def problem(call_id: str, result: CallResult, known: t.Iterable[str] = ()) -> str | None:
-    """Return why a program failed, or None if the call does not run one of the user's programs.
+    """Return why a program failed, or None if the failed call does not run one of the user's programs.
 
     Args:
         call_id: id of the call that failed.
@@ -170,7 +170,7 @@ def shortened(output: str, known: t.Iterable[str] = ()) -> str:
     """Return the end of a program's output without secrets.
 
     Args:
-        output: the output.
+        output: the program's whole output, which may contain secrets.
         known: secret strings.
     """
     # The text is cut last, because a part of a secret would not be recognized.
@@ -181,7 +181,7 @@ def total_timeout(listed: t.Iterable[JoinCommand]) -> int:
     """Return the sum of the programs' time limits in seconds.
 
     Args:
-        listed: the programs.
+        listed: programs that run before or after kubeadm.
     """
     return sum(one.timeout for one in listed)
 

@@ -104,11 +104,11 @@ def safe_time(seen: Observation, now: datetime.datetime) -> datetime.datetime:
 
 
 def reason(own: KubeletCredentials, cluster: ClusterFacts, now: datetime.datetime) -> str:
-    """Return why a machine that has joined has to join again, or an empty string if it need not or has not joined.
+    """Return why a machine has to join its cluster again, or an empty string if it need not or has never joined.
 
     Args:
         own: the machine's credentials. The certificate contains the name of the machine's node.
-        cluster: the cluster.
+        cluster: the cluster to which the machine should belong.
         now: the current time (UTC).
     """
     if not own.joined:
@@ -136,7 +136,7 @@ def other_cluster(own: KubeletCredentials, cluster: ClusterFacts) -> str:
 
     Args:
         own: the machine's credentials.
-        cluster: the cluster.
+        cluster: the cluster to which the machine should belong.
     """
     known = own.certificate is not None and own.certificate.node in cluster.nodes
     if not own.joined or known or not _trusts_another(own, cluster):

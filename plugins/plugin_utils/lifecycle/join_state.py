@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read whether a Windows machine is a node of a cluster, and what prevents it from becoming a node."""
+"""Determine whether a Windows machine is a node of a cluster, and find problems that keep it from becoming a node."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class JoinState:
     computer_name: str
     windows: WindowsInfo
     clock_skew: float
-    """Seconds by which the node's clock is ahead of the controller's clock; 0 if its time cannot be read."""
+    """Seconds by which the node's clock is ahead of the controller's clock; 0 if the node's time is unknown."""
     kubelet_launcher: bool = False
     """Whether the kubelet's service runs the launcher script, which starts the kubelet."""
     ended_commands: int | None = None
-    """How many of the user's programs after `kubeadm join` have ended, or None if no program remains."""
+    """Number of the user's post-kubeadm programs that have ended, or None if no program remains."""
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
-    """Content of the file NETWORK_RECORD, in which the cni role records the node's pod network: `plugin`, `mode`,
+    """Content of the NETWORK_RECORD file, in which the cni role records the node's pod network: `plugin`, `mode`,
     `network` and `services`. Empty if the file does not exist."""
     unresolved: str = ""
     """Why the name of the control plane endpoint cannot be resolved; empty if it can be resolved or was not checked."""
@@ -152,7 +152,7 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
 
 
 def server_of(kubeconfig: str) -> str:
-    """Return the API server's `host:port` or `host` from a kubeconfig, or an empty string if it names no server."""
+    """Return the API server's `host:port` or `host` from a kubeconfig, or an empty string if the file has none."""
     server = _SERVER.search(kubeconfig)
     return urllib.parse.urlsplit(server[1]).netloc if server else ""
 
@@ -164,7 +164,7 @@ def _unresolved(seen: Observation) -> str:
 
 
 def _note(file: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the content of the file NETWORK_RECORD, or an empty dictionary if it is malformed."""
+    """Return the content of the NETWORK_RECORD file, or an empty dictionary if the content is malformed."""
     try:
         document = json.loads(file.get("content") or "")
     except ValueError:
@@ -185,13 +185,13 @@ def problems(
     """Yield the reasons why the run must not continue with this machine.
 
     Args:
-        state: the reported state.
+        state: the state that the machine reported.
         cluster_servers: addresses (`host:port`) of the cluster to join; empty to accept any cluster.
         skew_limit: maximum clock difference in seconds; 0 to skip this check.
         refuse_joined: whether it is a problem if the machine is already a node of a cluster.
         require_prepared: whether it is a problem if the machine has no kubelet.
         node_name: the machine's future node name; empty if it is the current computer name.
-        next_name: the machine's computer name at the join, if this run renames it first; otherwise empty.
+        next_name: the machine's computer name at the join, if this run renames the machine first; otherwise empty.
     """
     computer_name = next_name or state.computer_name
     own = computer_name[:NETBIOS].lower()
@@ -230,8 +230,8 @@ def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
     A node that already has this network is refused only if `cni_mtu` is too large.
 
     Args:
-        state: the reported state.
-        expected: the expected pod network.
+        state: the state that the machine reported.
+        expected: the requirements of the machine's future pod network.
     """
     known = catalogue().get(expected.plugin)
     if known is None:
@@ -272,11 +272,11 @@ def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
 
 
 def network_warnings(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[str]:
-    """Yield warnings about problems that may harm the machine's pod network, but do not prevent its join.
+    """Yield warnings about problems that may harm the machine's pod network, but do not prevent the machine's join.
 
     Args:
-        state: the reported state.
-        expected: the expected pod network.
+        state: the state that the machine reported.
+        expected: the requirements of the machine's future pod network.
     """
     known = catalogue().get(expected.plugin)
     mode = known.modes.get(expected.mode) if known is not None else None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Build user data and Azure extensions that make a machine from an image install versions and join a cluster (no I/O).
+"""Build the user data or Azure extension with which a machine from an image installs versions and joins a cluster.
 
 If a command of the user data fails, `exit /b 1` ends the script: cloudbase-init runs the `runcmd` list as the lines of
 one batch file, which would otherwise continue with the next command (cloudbase-init 1.1.8,
@@ -40,11 +40,11 @@ class ChosenVersions:
     kubernetes: str = ""
     runtime: str = ""
     network: str = ""
-    """A version, or `PROGRAM=VERSION` separated by commas if the network has several programs."""
+    """A version, or a comma-separated list of `PROGRAM=VERSION` entries if the pod network has several programs."""
 
     @property
     def given(self) -> dict[str, str]:
-        """The versions to install, by parameter of the script that installs them."""
+        """The versions to install. The keys are parameters of the script that installs them."""
         all_versions = {"Kubernetes": self.kubernetes, "Runtime": self.runtime, "Network": self.network}
         return {name: value for name, value in all_versions.items() if value}
 
@@ -53,10 +53,10 @@ class ChosenVersions:
 
         Args:
             image: the release notes, or None if they are unknown.
-            cluster_version: the version of kubeadm if no version of Kubernetes is given, or None if it is unknown.
+            cluster_version: kubeadm's version if no version of Kubernetes is chosen, or None if this is unknown.
 
         Raises:
-            ResourceError: a version is malformed, or the image does not offer it.
+            ResourceError: a version is malformed, or the image does not offer this version.
         """
         if cluster_version is not None and not self.kubernetes:
             _check_full("cluster_version", cluster_version)
@@ -95,7 +95,7 @@ def _check_network(option: str, value: str, components: t.Sequence[NotedComponen
 
 
 def _check_word(option: str, word: str, components: t.Sequence[NotedComponent]) -> str:
-    """Check `VERSION` or `PROGRAM=VERSION`, and return the program's name, or an empty string if it is unknown.
+    """Check `VERSION` or `PROGRAM=VERSION`, and return the program's name, or an empty string if the name is unknown.
 
     Raises:
         ResourceError: `word` has neither form, it does not select one of the image's programs, or the image does not

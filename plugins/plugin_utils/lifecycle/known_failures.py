@@ -21,7 +21,7 @@ class KnownFailure:
     pattern: str
     """Regular expression for text that the program prints or logs. Case is ignored."""
     cause: str
-    """The cause. `{1}` is replaced by the text that matches the pattern's first group."""
+    """Explanation of the failure. `{1}` is replaced by the text that matches the pattern's first group."""
     remedy: str
     source: str
 
@@ -46,7 +46,7 @@ def explain(name: str, text: str) -> str:
 
     Args:
         name: name of the data file.
-        text: what the program printed or logged.
+        text: the program's output or log.
     """
     for failure in load(name):
         if match := re.search(failure.pattern, text, re.IGNORECASE):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Explain why kubeadm failed, from its output (no I/O). The known causes are in data/kubeadm_failures.yml."""
+"""Explain from kubeadm's output why kubeadm failed (no I/O). The known causes are in data/kubeadm_failures.yml."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions, within: t.Se
     Args:
         plan: the cleanup plan.
         key: the batch's idempotency key, which the journal records.
-        options: options of the batch.
-        within: additional calls. They run after services have been stopped and containers removed, but before HNS's
+        options: the time limits and the other settings of the batch.
+        within: additional calls. They run after services have been stopped and containers removed, but before HNS
             objects are removed.
     """
     saved = bool(plan.start or plan.uplinks or plan.journal)
@@ -101,7 +101,7 @@ def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions, within: t.Se
 
 
 def _container_calls(containers: t.Sequence[Owner], programs: Programs) -> list[Call]:
-    """Return the calls that stop and remove containers; when a pod is removed, the CNI removes the pod's endpoint."""
+    """Return the calls that stop and remove containers. When a pod is removed, the CNI removes the pod's endpoint."""
     calls: list[Call] = []
 
     def call(command: str, *arguments: str) -> None:
@@ -138,7 +138,7 @@ def _kill(program: str) -> Call:
 
 
 def _removals(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
-    """Return the calls that remove objects kind by kind, each object before the objects to which it refers."""
+    """Return the calls that remove HNS objects kind by kind, each object before the objects to which it refers."""
     calls: list[Call] = []
     for kind in _REMOVE:
         objects: t.Sequence[t.Any] = getattr(plan, kind)
@@ -164,7 +164,7 @@ def _removals(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
 
 
 def removals_of(kind: str) -> Scope:
-    """Return the id prefix of the calls that remove objects of a kind, together or one by one."""
+    """Return the id prefix of the calls that remove HNS objects of one kind, all in one call or one by one."""
     return Scope(REMOVE.id(kind))
 
 
@@ -228,7 +228,7 @@ def _port_pools(plan: CleanupPlan, options: BatchOptions) -> Call:
 
 
 def _final_listings(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
-    """Return the calls that list the objects and files that are left, before services start and create new objects."""
+    """Return the calls that list the remaining HNS objects and files. They run before the batch starts services."""
     calls: list[Call] = []
     for kind in _REMOVE:
         if getattr(plan, kind):

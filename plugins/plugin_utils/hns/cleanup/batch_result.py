@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read from the results of a cleanup's calls what was removed, what is left and what failed (no I/O)."""
+"""Evaluate the results of a cleanup's calls: what was removed, what is left and what failed (no I/O)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ KINDS = {
     "HnsNamespace": "namespaces",
     "HnsNetwork": "networks",
 }
-"""The kind of each type of HNS object. The ids of the calls that list and remove such objects contain the kind."""
+"""Maps each type of HNS object to a short name, which is part of the ids of the calls that list and remove objects of
+this type."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,11 +45,11 @@ class BatchResult:
     aborted: bool = False
     """Whether a cmdlet gave up at one object before it had tried the remaining objects."""
     seconds: t.Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """Duration of the removal in seconds, by object type."""
+    """Maps each object type to the duration of the removal of its objects, in seconds."""
 
 
 def read_done(plan: CleanupPlan, observation: Observation) -> BatchResult:
-    """Return which of the planned removals succeeded and what failed, according to the results of the batch."""
+    """Return the removals of a plan that succeeded, and the failures, according to the results of the batch."""
     seen = observation.calls
     items: list[Removal] = []
     left: list[Removal] = []
@@ -126,7 +127,7 @@ def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Remo
 
 
 def _reason(item: Removal, seen: t.Mapping[str, CallResult]) -> str:
-    """Return the errors of the calls that remove objects of the item's kind, or an empty string.
+    """Return the errors of the calls that remove objects of an item's kind, or an empty string if there are none.
 
     The errors may also concern other objects of this kind.
     """

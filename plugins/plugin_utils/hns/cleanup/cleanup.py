@@ -26,7 +26,7 @@ from .plan import CleanupPlan, CleanupRequest, ScopeError, check_request
 from .planning import make_plan
 
 _ROUNDS = 6
-"""Maximum number of times to observe the node and remove objects. The cleanup does so again after each lost batch, each
+"""Maximum number of times to observe the node and remove objects. The cleanup repeats both after each lost batch, each
 restart of HNS and each reboot."""
 
 
@@ -48,8 +48,8 @@ class Cleanup:
 
     Args:
         session: the session with the node.
-        request: what the cleanup removes.
-        options: options of the cleanup.
+        request: the scope of the cleanup, and the objects to remove or keep.
+        options: time limits, and whether the cleanup may restart HNS or reboot the node.
         check_mode: whether to only observe and plan.
     """
 
@@ -162,7 +162,7 @@ class Cleanup:
     # --- HNS hangs.
 
     def _hang(self, call: str, facts: HnsFacts) -> None:
-        """Restart HNS; if that is not allowed or did not help, reboot the node.
+        """Restart HNS. If a restart is not allowed or does not help, reboot the node.
 
         Raises:
             NodeError: the options allow no further step, or the run is in check mode.
@@ -198,10 +198,10 @@ class Cleanup:
     def _restart(self, facts: HnsFacts) -> bool:
         """Stop the services that use HNS, restart HNS, and start the services again, even if the restart fails.
 
-        Services that the request leaves stopped are not started.
+        Services in the request's `stays_stopped` are not started.
 
         Returns:
-            Whether HNS responds again. Also true if the node lost the batch, because HNS may then respond again.
+            True if HNS responds again, or if the node lost the batch, because HNS may then respond again.
         """
         running = [service.name for service in facts.services if service.running]
         users = [name for name in running if name not in (services.HNS, "vmcompute", *services.RUNTIMES)]

@@ -44,8 +44,8 @@ class CleanupOutcome:
     warnings: list[str] = dataclasses.field(default_factory=list)
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
     details: dict[str, str] = dataclasses.field(default_factory=dict)
-    """Details of each object for the diff, by the object's id: the address and network of an endpoint, or the type and
-    subnets of a network."""
+    """Maps each object's id to its details in the diff: the address and network of an endpoint, or the type and subnets
+    of a network."""
     static_adapters: tuple[str, ...] = ()
     """Names of the physical adapters that had static addresses before the cleanup."""
     rebooted: bool = False
@@ -77,7 +77,7 @@ class CleanupOutcome:
             self.warnings.append(f"nothing counts as stale: {facts.last.runtime.problem}")
 
     def batch_done(self, plan: CleanupPlan, done: BatchResult) -> None:
-        """Record what a batch removed and restored, and its failures."""
+        """Record the objects that a batch removed, the settings that it restored, and its failures."""
         known = {item.id for item in self.removed}
         self.removed += [item for item in done.items if item.id not in known]
         self.failures = done.failures
@@ -182,7 +182,7 @@ class CleanupOutcome:
         }
 
     def _diff(self, items: t.Sequence[Removal]) -> list[dict[str, str]]:
-        """Return the diff: a block for each type with a line for each object, including the objects that are kept."""
+        """Return the diff: a block for each object type with a line for each object, including kept objects."""
         blocks: dict[str, tuple[list[str], list[str]]] = {}
         for item in items:
             about = " ".join(filter(None, (self.details.get(item.id, ""), f"({item.why})")))

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The request and the plan of a cleanup: what it removes, what it keeps, and why (no I/O).
+"""The request and the plan of a cleanup: what the cleanup removes, what it keeps, and why (no I/O).
 
-docs/hns.md explains the scopes.
+docs/hns.md explains the scopes of a cleanup.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class CleanupRequest:
     networks: tuple[str, ...] = ()
     """Names or ids of networks, for scope `networks`."""
     missing_ok: bool = False
-    """Whether the node may lack networks that `networks` and `protected` name."""
+    """Whether the node may lack networks that are listed in `networks` or `protected`."""
     protected: tuple[str, ...] | None = None
-    """Names or ids of protected networks. None protects DEFAULT_PROTECTED and all networks that no CNI created."""
+    """Names or ids of protected networks. If None, these are DEFAULT_PROTECTED and all networks that no CNI created."""
     keep_running_containers: bool = False
     stopped_containers: bool = False
     """Whether scope `stale` includes endpoints of stopped containers."""
@@ -44,7 +44,7 @@ class CleanupRequest:
     """Whether to stop pods that have no endpoint, for example after a restart of HNS or the removal of their network.
     Scope `networks` also stops HostProcess pods, which never have an endpoint; scope `stale` does not stop them."""
     containers: t.Literal["networks", "pods", "all"] = "networks"
-    """Which containers scope `all` removes. `networks`: the containers of the removed networks, and all pods if any
+    """The containers that scope `all` removes. `networks`: the containers of the removed networks, and all pods if any
     network is removed. `pods`: in addition, all pods even if no network is removed. `all`: all containers of the
     node."""
     stays_stopped: tuple[str, ...] = ()
@@ -85,10 +85,10 @@ class CleanupPlan:
     """All removals, for messages and the module's result."""
     kept: tuple[KeptObject, ...] = ()
     stop: tuple[str, ...] = ()
-    """Services to stop, in order."""
+    """Services to stop, in the order in which to stop them."""
     start: tuple[str, ...] = ()
-    """Services to start at the end, in order: those that this cleanup stops and those that an interrupted cleanup
-    stopped, except services that must stay stopped."""
+    """Services to start at the end, in the order in which to start them: those that this cleanup stops and those that
+    an interrupted cleanup stopped, except services that must stay stopped."""
     uplinks: tuple[Uplink, ...] = ()
     """Network adapters, with the static settings that they must have at the end."""
     repair: tuple[str, ...] = ()

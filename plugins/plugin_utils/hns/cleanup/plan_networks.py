@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Plan cleanups of scope `networks` and `all`: remove networks and everything that belongs to them (no I/O)."""
+"""Plan cleanups with the scope `networks` or `all`: remove networks and everything that belongs to them (no I/O)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from ..facts.uplink import AdapterRoute
 from .plan import CleanupPlan, CleanupRequest, KeptObject, Removal, is_protected, items_of, without_network
 
 _DAEMONS = re.compile(r"flannel|kube-proxy|calico|azure-cn|antrea|ovn|cni|multus", re.IGNORECASE)
-"""Names of HostProcess pods that use networks without having an endpoint; they must restart if networks are removed."""
+"""Matches the names of HostProcess pods that use networks without having an endpoint. If networks are removed, these
+pods must restart."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _TargetNetworks:
-    """The requested networks, and what prevents the removal of some of them."""
+    """The requested networks, and those of them that must stay because running containers use them."""
 
     targets: tuple[HnsNetwork, ...]
     on_targets: tuple[HnsEndpoint, ...]
@@ -127,7 +128,7 @@ def plan_networks(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
 def _references(
     request: CleanupRequest, facts: HnsFacts, removed: set[str]
 ) -> tuple[tuple[PolicyList, ...], tuple[Namespace, ...]]:
-    """Return the policy lists and namespaces to remove in addition to the endpoints.
+    """Return the policy lists and namespaces to remove in addition to the endpoints that a cleanup removes.
 
     These are the policy lists that refer to a removed endpoint, and the namespaces whose endpoints are all removed. In
     scope `all`, policy lists that refer to no kept endpoint are also removed. So are empty namespaces, unless
@@ -162,7 +163,7 @@ def _files(request: CleanupRequest, facts: HnsFacts, aim: _TargetNetworks) -> tu
 
 
 def _unasked(request: CleanupRequest, facts: HnsFacts, items: t.Sequence[Removal]) -> tuple[KeptObject, ...]:
-    """If the container runtime could not be queried, return an entry saying that running containers are not stopped."""
+    """If the container runtime could not be queried, return a note that running containers are not stopped."""
     problem = facts.last.runtime.problem
     if request.keep_running_containers or not problem or not items:
         return ()
@@ -170,7 +171,7 @@ def _unasked(request: CleanupRequest, facts: HnsFacts, items: t.Sequence[Removal
 
 
 def is_overlay(facts: HnsFacts) -> bool:
-    """Return whether the node's CNI or one of its HNS networks is an overlay."""
+    """Return whether the node has an overlay network, according to its CNI configuration or to HNS."""
     return facts.cni.overlay or any(item.type.lower() == "overlay" for item in facts.last.objects.networks)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Plan cleanups of scope `stale`: remove objects that existed and were unused in all observations (no I/O).
+"""Plan cleanups with the scope `stale`: remove objects that existed and were unused in all observations (no I/O).
 
 On request, the cleanup also stops pods that had no endpoint in any of the observations.
 """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Plan a cleanup: what its scope removes, and what an earlier cleanup left to repair (no I/O)."""
+"""Plan a cleanup: the removals of its scope, and the repair of what an earlier cleanup left behind (no I/O)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def make_plan(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
 
     Args:
         request: a request that `check_request` accepted.
-        facts: the observed facts.
+        facts: the state of HNS that was observed on the node.
     """
     plan = plan_stale(request, facts) if request.scope == "stale" else plan_networks(request, facts)
     plan = _with_repairs(plan, facts)

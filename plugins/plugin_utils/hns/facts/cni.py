@@ -31,10 +31,10 @@ _NAMES = re.compile(
     r"|(base)?ovnkubernetes.*|antrea-hnsnetwork",
     re.IGNORECASE,
 )
-"""Names that CNIs give their networks. A network with such a name counts as a CNI's network, even if no configuration
-names it."""
+"""Names that CNIs give their networks. A network with such a name counts as a CNI's network, even if no CNI
+configuration mentions it."""
 _NEVER = ("nat", "ics", "internal", "private")
-"""Network types. A network of one of these types counts as a CNI's network only if a CNI configuration names it."""
+"""Network types. A network of one of these types counts as a CNI's network only if a CNI configuration mentions it."""
 _AZURE_STATE = (
     "C:\\k\\azurecns\\azure-endpoints.json",
     *(
@@ -48,7 +48,8 @@ _CALICO_STATE = ("C:\\var\\run\\calico\\nodename",)
 """The file from which Calico's CNI plugin reads the node's name (projectcalico/calico v3.31.5,
 cni-plugin/pkg/install/install_windows.go)."""
 AZURE_PROGRAMS = ("azure-vnet.exe", "azure-vnet-ipam.exe")
-"""Programs of azure-cni; leftover processes keep its state files locked (AgentBaker cleanupnetwork.ps1)."""
+"""Programs of azure-cni. Leftover processes of these programs keep azure-cni's state files locked (AgentBaker
+cleanupnetwork.ps1)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,8 @@ class Cni:
     names: frozenset[str] = frozenset()
     """Names of networks in the configuration, in lower case."""
     overlay: bool = False
-    """Whether the configuration is for an overlay (vxlan); kube-proxy then needs flannel's network to start."""
+    """Whether the configuration is for an overlay (vxlan). If so, kube-proxy cannot start until flannel's network
+    exists."""
     state_files: tuple[str, ...] = ()
     """Existing state files and folders."""
     pods_subnet: str = ""
@@ -152,7 +154,7 @@ def _configured(text: str) -> t.Iterator[tuple[str, set[str]]]:
 
 
 def state_of(cni: Cni, names: t.Collection[str], everything: bool) -> tuple[str, ...]:
-    """Return the paths of the state files that CNIs keep for the removed networks.
+    """Return the paths of the state files that CNIs keep for removed networks.
 
     Args:
         cni: the node's CNI configuration and state files.
@@ -175,7 +177,7 @@ def state_of(cni: Cni, names: t.Collection[str], everything: bool) -> tuple[str,
 
 
 def inside(prefix: str, subnets: t.Iterable[str]) -> bool:
-    """Return whether a destination is inside one of the subnets."""
+    """Return whether the destination of a route is inside one of the subnets."""
     try:
         destination = ipaddress.ip_network(prefix, strict=False)
     except ValueError:

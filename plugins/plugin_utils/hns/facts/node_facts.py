@@ -40,7 +40,7 @@ NO_HNS = "this machine has no HNS (the Windows feature Containers is not install
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FactsOptions:
-    """Options for observing HNS and what uses it."""
+    """Options for observing HNS and the containers, services and adapters that use HNS."""
 
     hns_timeout: float = 60.0
     """Time limit of one HNS listing, in seconds."""
@@ -67,7 +67,7 @@ class Snapshot:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HnsFacts:
-    """The facts that were observed about HNS and what uses it on a node."""
+    """Observed facts about HNS on a node, and about the containers, services and adapters that use HNS."""
 
     observations: tuple[Snapshot, ...]
     """One observation, or two if `FactsOptions.grace` is greater than 0."""
@@ -96,10 +96,12 @@ class HnsFacts:
 
 
 def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
-    """Return the calls that observe HNS and what uses it. They change nothing, and the batch continues after errors.
+    """Return the calls that observe HNS and the containers, services and adapters that use HNS.
+
+    The calls change nothing, and the batch continues after errors.
 
     Args:
-        options: options of the observation.
+        options: time limits, CNI folders, programs and files for the observation.
     """
     snapshot = (*listing_calls(options.hns_timeout), *hns_runtime.calls(options.programs))
     again: tuple[Call, ...] = ()
@@ -127,7 +129,7 @@ def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
 
 
 def read_facts(observation: Observation) -> HnsFacts:
-    """Return the facts, as read from the results of `facts_calls`."""
+    """Return the facts about HNS, as read from the results of the calls of `facts_calls`."""
     seen = observation.calls
     services = hns_services.read(seen)
     installed = hns_services.installed_runtimes(services)

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The objects of Windows' Host Networking Service, as its cmdlets list them (no I/O).
 
-Source of their properties: hcsshim internal/hns (hnsnetwork.go, hnsendpoint.go, namespace.go) and hcn. The cmdlets
-return some ids in upper case and some in lower case (projectcalico/calico#8465); this package converts the ids of HNS
-objects to upper case.
+Source of the objects' properties: hcsshim internal/hns (hnsnetwork.go, hnsendpoint.go, namespace.go) and hcn. The
+cmdlets return some ids in upper case and some in lower case (projectcalico/calico#8465); this package converts the ids
+of HNS objects to upper case.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...wire.messages import Call
 from ...wire.scopes import Scope
 
 REMOVE = Scope("remove-")
-"""Id prefix of the calls that remove objects. After the prefix, the id names the kind of the objects."""
+"""Id prefix of the calls that remove objects. In each id, the kind of the objects follows this prefix."""
 EXTERNAL = ("l2bridge", "overlay", "transparent", "l2tunnel")
 """Types of HNS networks that use a physical adapter. Creating or removing such a network may interrupt the node's
 connections."""
@@ -41,9 +41,9 @@ LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "networks": ("Get-HnsNetwork", ("ID", "Name", "Type", "Subnets", "NetworkAdapterName")),
 }
-"""For each kind of object, the cmdlet that lists the objects, and the properties to read. Objects are listed before the
-objects to which they refer, so that every reference points to an object in a later listing, even if objects are created
-in the meantime."""
+"""Maps each kind of HNS object to the cmdlet that lists these objects and the properties to read. Objects are listed
+before the objects to which they refer, so that every reference points to an object in a later listing, even if objects
+are created in the meantime."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -78,10 +78,10 @@ class HnsEndpoint:
     address: str = ""
     remote: bool = False
     containers: tuple[str, ...] = ()
-    """Ids of the endpoint's containers in lower case; empty with Hyper-V isolation (projectcalico/calico#8913)."""
+    """Lowercase ids of the endpoint's containers. Empty with Hyper-V isolation (projectcalico/calico#8913)."""
     shared: str = ""
-    """`SharedContainers` as PowerShell prints it. A cleanup that stops no services removes the endpoint only if this
-    value has not changed on the node."""
+    """The `SharedContainers` property as PowerShell prints it. A cleanup that stops no services removes the endpoint
+    only if this value has not changed on the node."""
     namespace: str = ""
     """Id of the network namespace."""
     state: int = 0
@@ -105,7 +105,7 @@ class Namespace:
     id: str
     default: bool
     containers: tuple[str, ...] = ()
-    """The namespace's containers: full ids or their first twelve characters, in lower case."""
+    """Lowercase ids of the namespace's containers, in full or shortened to the first twelve characters."""
     endpoints: frozenset[str] = frozenset()
     """Ids of the endpoints in the namespace."""
 
@@ -120,7 +120,7 @@ class HnsObjects:
     namespaces: tuple[Namespace, ...] = ()
 
     def called(self, names: t.Collection[str]) -> tuple[HnsNetwork, ...]:
-        """Return the networks with these names or ids. Several networks may share a name (docker/for-win#2638)."""
+        """Return the networks with the given names or ids. Several networks may share a name (docker/for-win#2638)."""
         return tuple(item for item in self.networks if item.is_called(names))
 
     def in_namespace(self, namespace: Namespace) -> frozenset[str]:
@@ -161,7 +161,7 @@ def read_objects(listed: t.Mapping[str, t.Sequence[t.Any]]) -> HnsObjects:
     """Return the HNS objects that were listed.
 
     Args:
-        listed: the output objects of each listing, by kind.
+        listed: maps each kind of HNS object to the objects that the listing of this kind returned.
     """
     return HnsObjects(
         networks=tuple(_network(item) for item in listed.get("networks", ())),

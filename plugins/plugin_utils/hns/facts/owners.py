@@ -11,8 +11,8 @@ An endpoint names its owner in `SharedContainers` (empty with Hyper-V isolation,
 namespace (hcsshim internal/hns/namespace.go), or in its own name: `SANDBOX_NETWORK` (containernetworking/plugins
 pkg/hns/endpoint_windows.go, ConstructEndpointName; Calico does the same), `SANDBOX[:8]-eth0`
 (azure-container-networking network/endpoint_windows.go, ConstructEndpointID) or `cid-SANDBOX`
-(aws/amazon-vpc-cni-plugins). Endpoints of kube-proxy name no owner: its remote endpoints and its source address belong
-to no container (kubernetes pkg/proxy/winkernel).
+(aws/amazon-vpc-cni-plugins). Endpoints that kube-proxy creates do not name an owner, because kube-proxy's remote
+endpoints and source address belong to no container (kubernetes pkg/proxy/winkernel).
 
 A pod with a network of its own runs in an HNS namespace, and its endpoint belongs to that namespace. If the endpoint is
 removed, for example together with its network, the containers keep running in the namespace, and nothing creates the
@@ -52,7 +52,7 @@ class OwnerEvidence:
     owner: str = ""
     """The object's owner: `namespace/pod`, the name of a container, the id of a missing owner, or a description."""
     ids: tuple[str, ...] = ()
-    """Ids of the containers and sandboxes that the object names."""
+    """Ids of the containers and sandboxes to which the object refers."""
     note: str = ""
     """Why the object is stale, if the reason is not a missing container."""
 
@@ -84,14 +84,14 @@ class Ownership:
         self.policies: t.Mapping[str, OwnerEvidence] = {item.id: self._policy(item) for item in objects.policies}
 
     def claims(self, endpoint: HnsEndpoint) -> tuple[str, ...]:
-        """Return the ids of the containers and sandboxes that an endpoint names."""
+        """Return the ids of the containers and sandboxes to which an endpoint refers."""
         claimed = [*endpoint.containers, *self._containers.get(endpoint.namespace, ())]
         named = (pattern.fullmatch(endpoint.name) for pattern in _NAMES)
         claimed += [match["id"].lower() for match in named if match]
         return tuple(dict.fromkeys(claimed))
 
     def pods_without_endpoint(self) -> dict[str, Owner]:
-        """Return the running pods that have a namespace of their own but no endpoint, by id."""
+        """Return the running pods that have a namespace of their own but no endpoint. The keys are pod ids."""
         claimed = self._pods(claim for endpoint in self._objects.endpoints for claim in self.claims(endpoint))
         known = {item.id for item in self._objects.endpoints}
         separate: dict[str, Owner] = {}
@@ -104,7 +104,7 @@ class Ownership:
         return {name: pod for name, pod in separate.items() if pod.running and name not in claimed}
 
     def _pods(self, claims: t.Iterable[str]) -> dict[str, Owner]:
-        """Return the pods among the containers and pod sandboxes with these ids, by id."""
+        """Return the pods among the containers and pod sandboxes with the given ids. The keys are pod ids."""
         owners = (self._runtime.find(claim) for claim in claims)
         return {owner.id: owner for owner in owners if owner is not None and owner.kind == "pod"}
 
@@ -178,7 +178,7 @@ class Ownership:
         return OwnerEvidence(state="unknown" if states <= {"stale", "unknown"} else "in use")
 
     def _behind(self, endpoint_id: str) -> State:
-        """Return the state of a load balancer's endpoint. It is `in use` if a local pod now has its address."""
+        """Return the state of a load balancer's endpoint: `in use` if a local pod now has the endpoint's address."""
         evidence = self.endpoints.get(endpoint_id)
         if evidence is None:
             return "stale"
@@ -201,7 +201,7 @@ def _elsewhere(user: str | None) -> OwnerEvidence:
 
 
 def _strength(evidence: OwnerEvidence) -> tuple[int, str]:
-    """Return an owner's sort key, which puts owners that certainly use the object first, then owners that might."""
+    """Return an owner's sort key. Owners that certainly use an HNS object come first, then owners that might use it."""
     return ("in use", "unknown", "host", "remote", "stopped", "stale").index(evidence.state), evidence.owner
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read from a node's container runtimes which containers and pod sandboxes can own HNS objects (no I/O).
+"""Read a node's containers and pod sandboxes, which can own HNS objects, from the node's container runtimes (no I/O).
 
 Sources: kubernetes-sigs/cri-tools docs/crictl.md; containerd internal/cri/server/
 sandbox_run.go (RunPodSandbox takes a lease under the sandbox's id before it creates the namespace and calls the CNI
@@ -23,7 +23,7 @@ from ...wire.scopes import Scope
 
 _IDS = re.compile(r"^[0-9a-f]{12,64}$", re.MULTILINE)
 _NAMES = re.compile(r"^\S+$", re.MULTILINE)
-"""Pattern for namespace names and for container ids; tools other than the kubelet may choose any id."""
+"""Matches namespace names and container ids. Tools other than the kubelet may choose ids that are not hexadecimal."""
 K8S = "k8s.io"
 OTHERS = ("default", "moby", "buildkit")
 """The containerd namespaces of ctr and nerdctl, of dockerd, and of buildkitd. Their containers also use HNS."""
@@ -51,8 +51,8 @@ class Owner:
     id: str
     """Id in lower case."""
     kind: t.Literal["pod", "container", "creating"]
-    """`creating`: a container or sandbox that is being created. HNS may already list its endpoint, but not yet report
-    that the endpoint belongs to it."""
+    """`creating`: a container or sandbox that is being created. HNS may already list its endpoint without reporting
+    the endpoint's owner yet."""
     name: str = ""
     """For a pod or a pod's container in Docker: `namespace/pod`. For other containers: the name in Docker, or the
     containerd namespace and the id. Empty if unknown."""
@@ -68,7 +68,7 @@ class Runtime:
     """The containers and pod sandboxes in one observation of a node's container runtimes."""
 
     owners: t.Mapping[str, Owner] = dataclasses.field(default_factory=dict)
-    """The containers and pod sandboxes by id; complete only if `problem` is empty."""
+    """Maps ids to containers and pod sandboxes. Complete only if `problem` is empty."""
     names: tuple[str, ...] = ()
     """The container runtimes that were observed: containerd, docker or both."""
     problem: str = ""
@@ -77,7 +77,7 @@ class Runtime:
     """Whether the node's containerd has a lease for each sandbox. Leases show which sandboxes are being created."""
 
     def find(self, claimed: str) -> Owner | None:
-        """Return the container or sandbox with an id, or None if it does not exist.
+        """Return the container or sandbox with the given id, or None if there is none.
 
         The id may be shortened: HNS shortens ids to 12 characters, and azure-cni to 8.
         """
@@ -89,7 +89,7 @@ class Runtime:
 
     @functools.cached_property
     def _beginnings(self) -> t.Mapping[str, t.Sequence[Owner]]:
-        """The owners by the first eight characters of their ids."""
+        """Maps the first eight characters of ids to the containers and sandboxes with such ids."""
         known: dict[str, list[Owner]] = {}
         for identity, owner in self.owners.items():
             known.setdefault(identity[:8], []).append(owner)
@@ -97,7 +97,7 @@ class Runtime:
 
 
 def calls(programs: Programs) -> tuple[Call, ...]:
-    """Return the calls that list pods and containers; if a runtime's client is missing, its call fails."""
+    """Return the calls that list pods and containers. A call fails if the client program that it runs is missing."""
     cri = ("--runtime-endpoint", CONTAINERD_PIPE)
     asked = {
         "pods": (programs.crictl, (*cri, "pods", "--output", "json")),

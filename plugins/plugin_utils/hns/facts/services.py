@@ -102,7 +102,7 @@ def start_order(names: t.Iterable[str], *, overlay: bool) -> tuple[str, ...]:
     """Return services in the order in which to start them, without services for which no order is defined.
 
     Args:
-        names: the services.
+        names: the services to put in order.
         overlay: whether the network is an overlay (vxlan). If so, flanneld starts before kube-proxy, which needs an
             address from flanneld's network (kubernetes#78338).
     """

@@ -36,7 +36,7 @@ class Uplink:
     dns: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
-        """Return the settings as JSON data, in the form that is stored on the node."""
+        """Return the adapter's settings as JSON data, in the form that is stored on the node."""
         return {
             "mac": self.mac,
             "alias": self.alias,
@@ -47,7 +47,7 @@ class Uplink:
 
     @classmethod
     def from_json(cls, document: t.Mapping[str, t.Any]) -> Uplink:
-        """Return the settings, as read from JSON data that `to_json` returned.
+        """Return the adapter's settings, as read from JSON data that `to_json` returned.
 
         Raises:
             KeyError: the document is malformed.
@@ -142,7 +142,7 @@ def read(seen: t.Mapping[str, CallResult]) -> AdapterFacts:
 
 
 def _adapters(items: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[dict[str, str], dict[int, str], frozenset[int]]:
-    """Return adapter names by MAC address, MAC addresses by interface, and the interfaces that may lose settings."""
+    """Return maps from MAC address to adapter name and from interface to MAC address, and the interfaces at risk."""
     physical = [item for item in items if item.get("HardwareInterface") is True]
     hardware = {str(item["MacAddress"]).upper(): str(item["Name"]) for item in physical}
     macs = {int(item["ifIndex"]): str(item["MacAddress"]).upper() for item in items}
@@ -191,7 +191,7 @@ def restore_calls(uplink: Uplink, scope: Scope, *, seconds: int = 30) -> tuple[C
     """Return the calls that restore an adapter's missing settings. They run even if earlier calls of the batch failed.
 
     Args:
-        uplink: the earlier settings.
+        uplink: the adapter's earlier settings, which the calls restore.
         scope: id prefix of the calls. The last call, `check`, succeeds if the adapter has its first static address.
         seconds: time limit in seconds of each of three waits: for the adapter, its interface, and its address.
     """
@@ -227,13 +227,13 @@ def restore_calls(uplink: Uplink, scope: Scope, *, seconds: int = 30) -> tuple[C
 
 
 def _on_interface(call: Call, where: t.Mapping[str, Json] | None = None) -> Call:
-    """Return the call, applied to the interface that `_find_interface` found if the interface meets the conditions."""
+    """Apply a call to the interface that `_find_interface` found, provided that the interface matches `where`."""
     interface = Input(calls=("interface",), where=where or {}, parameter="InterfaceIndex", property="InterfaceIndex")
     return dataclasses.replace(call, input=interface, needs=("interface",))
 
 
 def _find_interface(uplink: Uplink, seconds: int) -> tuple[Call, ...]:
-    """Return the calls that wait for an adapter, find the IP interface that has its settings, and turn off its DHCP."""
+    """Return the calls that wait for an adapter, find the IP interface with its settings, and turn off DHCP there."""
     dhcp: dict[str, Json] = {"AddressFamily": "IPv4", "Dhcp": "Disabled", "Confirm": False}
     up: dict[str, Json] = {"MacAddress": uplink.mac, "Status": "Up"}
     return (

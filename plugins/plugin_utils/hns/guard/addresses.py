@@ -5,7 +5,7 @@
 The first external HNS network turns a physical adapter into a virtual switch and may reset it to DHCP
 (microsoft/SDN#498), which makes the node unreachable. A pod or service creates the network some time after the node has
 joined. So a detached batch stays on the node, waits for the switch, and restores lost settings. The batch waits for a
-switch on any adapter and then compares the settings of all adapters, because perhaps only one ever gets a switch.
+switch on any adapter and then compares the settings of all adapters, because perhaps only one adapter gets a switch.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ NOTE = f"{PROGRAM_DATA}\\hns\\uplink.json"
 _BETWEEN = 3.0
 """Seconds between two checks of whether the virtual switch exists."""
 _TURNS = (Scope("first."), Scope("second."))
-"""Id prefixes of the calls of the two comparisons. The number of the network adapter follows in the id."""
+"""Id prefixes of the calls that compare the adapters' settings for the first and the second time. The number of the
+network adapter follows in the id."""
 _COMPARISON = 120
-"""Maximum time to compare and restore one adapter's settings, in seconds. It covers the time limits of all waits."""
+"""Maximum time to compare and restore one adapter's settings, in seconds, including the time limits of all waits."""
 
 
 def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle: float) -> tuple[Call, ...]:
@@ -83,7 +84,7 @@ def inspection_calls() -> tuple[Call, ...]:
 
 
 def to_json(uplinks: t.Sequence[Uplink], key: str) -> dict[str, Json]:
-    """Return a guard's key and settings as JSON data, which is recorded on the node and returned by the module."""
+    """Return a guard's key and the adapters' settings as JSON data for the node's record and the module's result."""
     return {"key": key, "uplinks": [one.to_json() for one in uplinks]}
 
 
@@ -133,7 +134,7 @@ def _pause(call_id: str, seconds: float) -> Call:
 
 
 def restored(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> dict[str, str]:
-    """Return a string that lists the restored settings for each adapter, by the adapter's name."""
+    """Return a mapping from each adapter's name to a string that lists the adapter's restored settings."""
     texts: dict[str, str] = {}
     for number, one in enumerate(uplinks):
         names = [name for turn in _TURNS for name in adapters.restored(seen, turn.inner(str(number)))]

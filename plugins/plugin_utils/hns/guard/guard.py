@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Start a guard for static addresses on a node, and report later what it did."""
+"""Start a guard for static addresses on a node, and later report what the guard did."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class AddressGuard:
     Args:
         session: the session with the node.
         network_timeout: time limit for a network to appear, in seconds.
-        settle: seconds between the two comparisons of the adapters' settings.
+        settle: seconds between the first and the second comparison of the adapters' settings.
         check_mode: whether to leave the node unchanged, without starting a guard.
     """
 
@@ -56,10 +56,10 @@ class AddressGuard:
         return self._start(at_risk)
 
     def finish(self, document: t.Mapping[str, t.Any], timeout: int) -> dict[str, t.Any]:
-        """Wait for a guard to end, and return what it did as values of the action's result.
+        """Wait for a guard to end, and return the changes that it made as values of the action's result.
 
         Args:
-            document: what `start` returned.
+            document: the guard, as `start` returned it.
             timeout: how long to wait, in seconds.
 
         Raises:
@@ -107,7 +107,7 @@ class AddressGuard:
         return addresses.to_json(at_risk, key)
 
     def _restart(self) -> dict[str, t.Any]:
-        """Report that a guard has ended early, and start another guard if the network does not exist yet."""
+        """Report that a guard has ended early, and start another guard if the CNI's network does not exist yet."""
         seen = self._node.observe(addresses.inspection_calls(), step="read static addresses").calls
         at_risk = uplink.read(seen).at_risk
         ended = (
