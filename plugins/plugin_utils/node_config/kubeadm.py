@@ -12,8 +12,8 @@ from ..values.yaml_text import to_yaml
 from ..windows import node_paths
 
 DISCOVERY = f"{node_paths.PROGRAM_DATA}\\discovery.conf"
-"""Path of a kubeconfig from which kubeadm reads the address of the cluster. If the cluster-info ConfigMap is not public,
-the kubeconfig contains the bootstrap token."""
+"""Path of the discovery file, a kubeconfig from which kubeadm reads the address of the cluster. If the cluster-info
+ConfigMap is not public, the kubeconfig contains the bootstrap token."""
 _DISCOVERY_PATH = "/ProgramData/winkube/discovery.conf"
 """The path of the discovery file without the drive. kubeadm would mistake `C:` for the scheme of a URL and reject the
 path. Source: cmd/kubeadm/app/apis/kubeadm/validation, ValidateDiscoveryKubeConfigPath."""
