@@ -58,7 +58,7 @@ class GatherResult:
     members: t.Mapping[str, str]
     """Maps the name of each member of the node's archive to its name in the stored archive."""
     versions: t.Mapping[str, str]
-    """Maps the name of each service to the first line that its program printed about its version."""
+    """Maps the name of each service to the first line of its program's version output."""
     sizes: t.Mapping[str, tuple[int, int]]
     """Maps each file's name in the stored archive to the file's size on the node and the number of copied bytes."""
     problems: tuple[str, ...]

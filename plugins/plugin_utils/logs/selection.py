@@ -111,7 +111,7 @@ def select(survey: Survey, requested: catalogue.RequestedLogs) -> Selection:
 
 
 def _candidates(survey: Survey, requested: catalogue.RequestedLogs) -> list[LogFile]:
-    """Return the observed files and the log files in the settings of services, without duplicates."""
+    """Return the observed files and the services' configured log files, without duplicates."""
     files = list(survey.files)
     known = {file.path.casefold() for file in files}
     for service in survey.services:

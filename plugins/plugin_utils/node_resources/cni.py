@@ -33,7 +33,7 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
 
     Args:
         variables: the host's variables.
-        in_azure: whether the network is for machines in Azure; None to use the fact that this host reported.
+        in_azure: whether the network is for machines in Azure; None to use the value that this host reported.
 
     Raises:
         ResourceError: a variable is invalid.
@@ -94,7 +94,7 @@ def _kubernetes(variables: Variables) -> str:
 
 
 def folders(variables: Variables) -> dict[str, str]:
-    """Map the names of folder variables, without the prefix `cni_`, to the folders of the pod network's programs.
+    """Return the folders of the pod network's programs, by variable name without the prefix `cni_`.
 
     Args:
         variables: the host's variables.
