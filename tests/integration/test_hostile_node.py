@@ -106,7 +106,7 @@ def test_an_archive_that_announces_more_than_was_selected_is_not_fetched(
 
     alter(change)
     result = run(machine, "node_logs", {"directory": str(tmp_path)})
-    assert "bytes, enough for the selected logs, got 1000000000000000" in result["msg"]
+    assert "bytes for the selected logs, got 1000000000000000" in result["msg"]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,7 +14,7 @@ from ..values.errors import refusal
 from .rings import ring_of
 
 Record: t.TypeAlias = t.Mapping[str, t.Any]
-"""The record of a host: `host`, `node`, `stage`, and other fields (roles/node_maintenance/vars/main.yml)."""
+"""A host's maintenance record, with `host`, `node`, `stage` and other keys (roles/node_maintenance/vars/main.yml)."""
 
 
 class Stage(enum.Enum):
@@ -25,7 +25,7 @@ class Stage(enum.Enum):
     BEGUN = "begun"
     """The node is being drained or worked on."""
     WORKED = "worked"
-    """The work is done; the node might not be ready yet."""
+    """The work on the node is done, but the node might not be ready yet."""
     READY = "ready"
     """The node can be uncordoned."""
     DONE = "done"
@@ -71,9 +71,9 @@ def advance(record: Record, stage: str, now: float, **values: t.Any) -> dict[str
     Args:
         record: the record so far.
         stage: value of the Stage that the node has reached.
-        now: seconds since the epoch; recorded as `started` at stage begun, and as `finished` at the end of the node's
-            turn.
-        values: other fields to set.
+        now: the current time, in seconds since the epoch. It is recorded as `started` when the node reaches the stage
+            BEGUN, and as `finished` at the end of the node's turn.
+        values: other fields of the record to set.
 
     Raises:
         ValueError: the stage is unknown, or cannot follow the record's stage.
@@ -111,7 +111,7 @@ def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> Rollout
 
     Args:
         records: records of all hosts of the play, in the play's order; empty for hosts that are not nodes.
-        play_hosts: hosts that have not failed.
+        play_hosts: the hosts of the play that have not failed.
     """
     nodes = [record for record in records if record]
     waiting = [one for one in nodes if one["stage"] == Stage.WAITING.value and one["host"] in play_hosts]
@@ -128,7 +128,7 @@ def of_rebooted(drained: t.Mapping[str, Record], records: t.Sequence[Record]) ->
 
     Args:
         drained: `nodes` from the result of nodes_drain.
-        records: records of the hosts of the batch.
+        records: the maintenance records of the hosts in the current batch of the rollout.
     """
     rebooted = {record["node"] for record in records if record.get("rebooted")}
     return {name: report for name, report in drained.items() if name in rebooted}

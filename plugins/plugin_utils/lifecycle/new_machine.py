@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read what a user's hook, which creates a machine, returned about the new machine (no I/O).
+"""Check the description of a new machine that a user's hook returned after it created the machine (no I/O).
 
 The output of a program is untrusted, so only known variables of known types are accepted. Messages contain the value of
 only one variable, ansible_connection, because other values may be passwords.
@@ -47,7 +47,7 @@ def hooks_problem(values: t.Mapping[str, t.Any], prefix: str, *, must_delete: bo
 
     Args:
         values: the variables of the hooks, by name.
-        prefix: the prefix of their names.
+        prefix: the prefix of the names of these variables.
         must_delete: whether a hook that deletes machines is required.
     """
     creates, deletes = ([f"{prefix}_{work}_{kind}" for kind in ("command", "tasks")] for work in ("create", "delete"))

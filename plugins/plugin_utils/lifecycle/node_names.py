@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check the node names that machines report.
 
-A machine without a name in the inventory, for example a machine that was created from an image, joins under its
-computer name. A compromised machine can report any name, so that name must not belong to another node.
+A machine for which the inventory sets no node name, for example a machine that was created from an image, joins under
+its computer name. A compromised machine can report any name, so the reported name must not belong to another node.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks whether a machine's networks suit its pod network: MTU, types of HNS networks, other subnets (no I/O)."""
+"""Check whether a machine's own networks are compatible with the cluster's pod network (no I/O).
+
+The checks cover the MTU, the types of the HNS networks, and overlapping subnets.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from ..wire.messages import Call, CallResult
 _DEFAULT_ROUTE = "0.0.0.0/0"
 _HNS = "hns-networks"
 _HNS_TIMEOUT = 20.0
-"""Seconds to wait for HNS, which may hang. If it does, the HNS networks are treated as unknown."""
+"""Seconds to wait for HNS, which may hang. If HNS hangs, the HNS networks are treated as unknown."""
 _NAMED = 8
 """Maximum number of nodes that a message names. Any further nodes are only counted."""
 
@@ -26,7 +29,7 @@ class NodeNetwork:
     """What a machine reports about its network adapters."""
 
     mtu: int | None = None
-    """The largest MTU of the network adapters with a default route; None: unknown."""
+    """The largest MTU of the network adapters with a default route, or None if it is unknown."""
     addresses: tuple[ipaddress.IPv4Interface, ...] = ()
     """The machine's IPv4 addresses with their prefix lengths. Loopback and link-local addresses are left out."""
     hns: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -38,9 +41,10 @@ class ClusterNetwork:
     """The properties of a cluster's pod network with which a machine's own networks must be compatible."""
 
     mtu: int = 0
-    """Value of `cni_mtu`: MTU of the pods' packets; 0: the MTU of the network adapter minus the overlay's headers."""
+    """The value of `cni_mtu`, which is the MTU of the pods' packets. The value 0 stands for the MTU of the network
+    adapter minus the overlay's headers."""
     linux_mtu: int = 0
-    """MTU of the pods' packets on Linux nodes; 0: unknown, because no object in the cluster contains it."""
+    """MTU of the pods' packets on Linux nodes, or 0 if no object in the cluster contains this MTU."""
     linux_setting: str = ""
     """The setting that determines the MTU on Linux nodes, and the object that contains the setting."""
     linux_remedy: str = ""
@@ -55,7 +59,7 @@ def networks_call() -> Call:
 
 
 def read(seen: t.Mapping[str, CallResult]) -> NodeNetwork:
-    """Return a machine's networks, read from the results of `networks_call` and of the calls in hns/facts/uplink.py."""
+    """Parse a machine's networks from the results of `networks_call` and of the calls in hns/facts/uplink.py."""
 
     def output(name: str) -> list[t.Mapping[str, t.Any]]:
         return list(seen[name].output) if name in seen and seen[name].ok else []

@@ -54,7 +54,7 @@ class PasswordFile:
         return bool(self._text())
 
     def read_or_create(self, create: t.Callable[[], str]) -> str:
-        """Return the password in the file. If there is none, create the file with a new password first.
+        """Return the password in the file. If the file is missing or empty, first write a new password to it.
 
         Args:
             create: the function that returns a new password.
@@ -74,7 +74,7 @@ class PasswordFile:
         return known
 
     def _create(self, password: str) -> None:
-        """Write the password to the file, unless a parallel process for another host has just written one."""
+        """Create the file with the password, unless a parallel process for another host has just created the file."""
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._path.exists() and not self._text():

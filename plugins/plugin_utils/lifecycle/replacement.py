@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decides which nodes a run replaces, how the new machines are named, and in which order this is done (no I/O).
+"""Decide which nodes a run replaces, in which order, and how the new machines are named (no I/O).
 
 The rollout alternates between two kinds of batches. In the first kind, new machines join. In the second kind, the old
-nodes that they replace leave the cluster. So there are never more than `surge` machines in addition to the nodes.
+nodes that they replace leave the cluster. So there are never more than `surge` extra machines.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def default_name(node: str, generation: str, former: str) -> str:
     Args:
         node: name of the old node.
         generation: the new generation.
-        former: generation of the old node, which its name may contain; empty if it has none.
+        former: generation of the old node, with which the node's name may end; empty if the node has no generation.
     """
     base = node.removesuffix(f"-{_in_name(former)}") if former else node
     return f"{base}-{_in_name(generation)}"
@@ -173,7 +173,8 @@ class Turns(t.NamedTuple):
     """The order in which a rollout adds new machines and removes old ones."""
 
     hosts: list[str]
-    """Names of machines in pairs of batches: first the new machines, then the old machines that they replace."""
+    """Names of all machines, batch by batch. Each batch of new machines is followed by the batch of the old machines
+    that they replace."""
     sizes: list[int]
     """Number of machines in each batch."""
 

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Reset a machine to the state of a machine that was prepared but never joined a cluster.
 
-`Reset.run` does all the work. One remote command observes whether the machine has joined a cluster, its HNS objects,
-and the resources of the node_reset role. Then one detached batch removes what the reset must remove, and observes the
+`Reset.run` does all the work. One remote command observes the state of the kubelet and of kubeadm, the HNS objects, and
+the resources of the node_reset role. Then one detached batch removes what the reset must remove, and observes the
 resources again. reset_plan.py builds the calls.
 """
 

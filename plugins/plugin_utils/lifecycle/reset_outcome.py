@@ -22,7 +22,7 @@ class ResetOutcome:
     changes: list[Planned] = dataclasses.field(default_factory=list)
     """The changes that were made."""
     left: list[Planned] = dataclasses.field(default_factory=list)
-    """The changes of the last batch that were not made."""
+    """The changes that the last batch should have made but did not make."""
     errors: list[str] = dataclasses.field(default_factory=list)
     """Why the changes in `left` were not made."""
     kubeadm: str = ""
@@ -40,7 +40,7 @@ class ResetOutcome:
 
         Args:
             plan: the plan that the batch carried out.
-            left: the changes that are left; None: unknown.
+            left: the changes that the batch should have made but did not make, or None if they are unknown.
             seen: the results of the batch.
         """
         result = seen.calls.get(KUBEADM)
@@ -53,7 +53,7 @@ class ResetOutcome:
         self.errors = [text for planned in self.left for text in _errors(planned, seen.calls)]
 
     def to_result(self, *, name: str, diff: bool, shown: t.Literal["plan", "done", "nothing"]) -> dict[str, t.Any]:
-        """Return the module's result for Ansible. The caller adds the number of remote commands.
+        """Return the outcome as the result of an Ansible task. The caller adds the number of remote commands.
 
         Args:
             name: name of the host.
@@ -96,7 +96,7 @@ class ResetOutcome:
 
 
 def _errors(planned: Planned, calls: t.Mapping[str, CallResult]) -> t.Iterator[str]:
-    """Yield the errors of the calls of a change that was not made, each with an explanation if there is one."""
+    """Yield the errors of a failed change's calls, each with an explanation if there is one."""
     for call in planned.change.calls:
         result = calls.get(planned.scope.id(call.id))
         if result is None or result.error is None:

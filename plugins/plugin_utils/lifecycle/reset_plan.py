@@ -69,7 +69,7 @@ class ResetPlan:
     """Version of kubeadm.exe; empty if it is missing or cannot be run."""
     changes: tuple[Planned, ...]
     hns: CleanupPlan
-    """What is removed from HNS; empty if HNS hangs or is not installed."""
+    """The plan of the HNS cleanup; empty if HNS hangs or is not installed."""
     hns_facts: HnsFacts
     interrupted: bool
     """Whether temporary files of an interrupted reset exist (`NOTE` or `CONFIGURATION`)."""
@@ -92,7 +92,7 @@ def observation_calls(questions: Questions, kubeadm: KubeadmReset, facts: FactsO
     Args:
         questions: the calls that observe the resources.
         kubeadm: the settings with which `kubeadm reset` runs.
-        facts: options of the observation of HNS.
+        facts: options for the calls that observe HNS.
     """
     paths: list[Json] = [node_paths.KUBELET_CONF, NOTE, CONFIGURATION]
     own = (
@@ -130,7 +130,7 @@ def make(
         questions: the calls that observe the resources.
         seen: the results of `observation_calls`.
         windows: the machine's version of Windows.
-        request: what the cleanup of HNS removes.
+        request: which HNS objects to remove, and which to keep.
 
     Raises:
         ResourceError: the machine cannot reach the desired state of a resource, or HNS cannot be queried.
@@ -256,7 +256,7 @@ def _changes(plan: ResetPlan) -> t.Iterator[Call]:
 def left(
     resources: t.Sequence[Resource], questions: Questions, seen: Observation, plan: ResetPlan
 ) -> list[Planned] | None:
-    """Return the changes that the batch did not make, or None if it ended before it observed the resources again.
+    """Return the changes that a batch did not make, or None if the batch ended before it observed the resources again.
 
     Args:
         resources: the desired state of the machine after the reset.

@@ -8,7 +8,7 @@ import re
 import typing as t
 
 RING_FIELDS = ("ring", "ring_place")
-"""The fields of a host's record that describe its ring."""
+"""The fields of a host's maintenance record that describe the host's ring."""
 RingOrder: t.TypeAlias = tuple[int, tuple[tuple[int, int | str], ...]]
 """The sort key of a ring. Two names with the same key denote the same ring."""
 
@@ -32,7 +32,7 @@ def ring_name(own: str, label: str, labels: t.Mapping[str, str]) -> str:
     """Return the name of a host's ring, or an empty string if the host has none.
 
     Args:
-        own: the ring that the host's variables set; empty if they set none.
+        own: the ring that the host's variables set; empty if the variables set no ring.
         label: the label of Node objects whose value is the ring; empty if there is none.
         labels: the labels of the host's node.
     """
@@ -59,7 +59,8 @@ def ring_place(ring: str, order: t.Sequence[str], *, by_label: bool) -> int:
 def overview(chosen: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
     """Return a line for each ring with the names of its hosts, in the order of the rollout.
 
-    The list is empty if there are fewer than two rings. Hosts that an earlier run left unfinished do not count.
+    The first line lists the hosts that an earlier run left unfinished, if there are any. No lines are returned if the
+    other hosts belong to fewer than two rings.
 
     Args:
         chosen: the records of the hosts to work on, in the order of the rollout. Hosts that an earlier run left

@@ -57,7 +57,7 @@ class MaintenanceWindow:
 
 
 def _days(text: str) -> t.Iterator[int]:
-    """Yield the weekdays, with 0 for Monday, in a list such as `Sat,Sun` or `Mon-Fri`.
+    """Yield the weekdays that a list such as `Sat,Sun` or `Mon-Fri` contains, as numbers with 0 for Monday.
 
     Raises:
         ValueError: the string is not such a list.
@@ -127,11 +127,11 @@ def earlier_rings(batch: t.Sequence[Record], records: t.Sequence[Record]) -> lis
     count as the first batch of a ring.
 
     Args:
-        batch: records of the hosts of the batch.
-        records: records of all hosts of the rollout that are nodes.
+        batch: the maintenance records of the hosts in the batch.
+        records: the maintenance records of all hosts of the rollout that are nodes.
 
     Returns:
-        The records, also those of nodes that failed. The list is empty if an earlier batch began the ring.
+        The records, including those of nodes that failed. The list is empty if an earlier batch began the ring.
     """
     rings = {ring_of(one) for one in batch if one}
     worked = [one for one in records if "started" in one]
@@ -145,8 +145,8 @@ def soak_left(earlier: t.Sequence[Record], soak: float, now: float) -> int:
 
     Args:
         earlier: result of `earlier_rings`.
-        soak: seconds between the last node of a ring and the first node of the next ring.
-        now: seconds since the epoch.
+        soak: seconds to wait between the last node of a ring and the first node of the next ring.
+        now: the current time, in seconds since the epoch.
     """
     finished = [float(one.get("finished") or 0.0) for one in earlier]
     return max(0, math.ceil(max(finished) + soak - now)) if finished else 0

@@ -4,13 +4,14 @@
 
 sysprep resets WinRM and its credentials, so the batch must run without a connection:
 
-1. With `shutdown_command`, it first waits until the scheduled task TASK creates a file.
-2. It generalizes the machine, and waits until Windows reports success.
-3. It removes the machine's identity, prepares the first boot, and writes its result to RESULT.
-4. Without `shutdown_command`, it waits until the controller has read this result and the state of the image.
+1. If the builder, such as Packer, ends the build with a shutdown command, the batch first waits for this command, which
+   starts a scheduled task that creates a file.
+2. The batch generalizes the machine, and waits until Windows reports success.
+3. It removes the machine's identity, prepares the first boot, and writes a file with its result.
+4. If there is no shutdown command, it waits until the controller has read this result and the state of the image.
 5. It closes WinRM. Last, it shuts the machine down, unless the builder shuts it down.
 
-If any of this fails, the batch stops, and the machine stays on.
+If any of these steps fails, the batch stops, and the machine stays on.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from ..wire.messages import Call, Input, Json, Observation
 from . import sysprep_failures
 
 End = t.Literal["power_off", "leave_running", "shutdown_command"]
-"""How the build of an image ends. `power_off`: the batch powers the machine off. `leave_running`: the builder stops the
-machine after the play. `shutdown_command`: the builder runs a command for which the batch waits, and then waits until
-the machine is off."""
+"""How the build of an image ends. With `power_off`, the batch powers the machine off. With `leave_running`, the builder
+stops the machine after the play. With `shutdown_command`, the builder runs a command for which the batch waits; the
+builder then waits until the machine is off."""
 SEALED = "IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE"
 _STATE_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Setup\\State"
 TASK = "winkube-seal"
@@ -41,9 +42,10 @@ RESULT = f"{FOLDER}\\result.json"
 _BETWEEN = 2.0
 """Seconds between two checks of a condition for which a call waits on the node."""
 CONFIRMATION = 900
-"""Seconds that the batch waits until the controller, which may have to reconnect, has read the result."""
+"""Maximum number of seconds that the batch waits for the controller to read the result. The controller may have to
+reconnect first."""
 START_LIMIT = 86400
-"""Maximum number of seconds that the batch waits until the scheduled task TASK has run."""
+"""Maximum number of seconds that the batch waits for the scheduled task that the builder's shutdown command starts."""
 _PAUSE = 3.0
 """Seconds that the batch waits before it closes WinRM, so that the controller receives the last response."""
 
@@ -56,7 +58,7 @@ class Sealing:
     """The batch's idempotency key."""
     end: End
     preparing: tuple[Call, ...] = ()
-    """Calls before sysprep. If the machine is already generalized, the batch skips these calls and sysprep."""
+    """Calls to run before sysprep. If the machine is already generalized, the batch skips these calls and sysprep."""
     secrets: tuple[Call, ...] = ()
     """Calls that remove secrets. They must be idempotent."""
     sysprep: Call
@@ -117,13 +119,16 @@ def calls(sealing: Sealing) -> tuple[Call, ...]:
 
 
 def time_limit(sealing: Sealing) -> float:
-    """Return the time limit of the batch in seconds. Ansible's watchdog on the node ends it a few minutes later."""
+    """Return the time limit of the batch in seconds.
+
+    Ansible's watchdog on the node ends the batch a few minutes after this limit.
+    """
     waiting = START_LIMIT if sealing.end == "shutdown_command" else CONFIRMATION
     return 2 * sealing.timeout + waiting + 1800
 
 
 def arming_calls(key: str) -> tuple[Call, ...]:
-    """Return the calls that register the task TASK, which makes a waiting batch generalize the machine."""
+    """Return the calls that register the scheduled task `TASK`, which makes a waiting batch generalize the machine."""
     return (
         make_closed(FOLDER, ADMINISTRATORS_ONLY, "seal-folder"),
         action(
@@ -149,7 +154,7 @@ def arming_calls(key: str) -> tuple[Call, ...]:
 def follow_calls(key: str, seconds: float = 60.0) -> tuple[Call, ...]:
     """Return the calls that wait for the batch's result, read the state of the image, and let the batch continue.
 
-    They run as one remote command, so that the batch continues only if this command has seen that the image is sealed.
+    The calls run as one remote command, so that the batch continues only if this command has seen a sealed image.
     """
     results: list[Json] = [_content(key, generalized=done) for done in (True, False)]
     read: dict[str, Json] = {"paths": [RESULT], "content": True}
@@ -230,7 +235,7 @@ def _result(call_id: str, key: str, *, generalized: bool) -> Call:
 
 
 def _remove_task() -> tuple[Call, ...]:
-    """Return the calls that remove TASK, if it exists: a machine from the image must not have it."""
+    """Return the calls that remove the scheduled task `TASK`, so that no machine created from the image has it."""
     return (
         query("seal-task", "Get-ScheduledTask", {"TaskName": [TASK]}, select=("TaskName",)),
         action(
@@ -247,7 +252,7 @@ def _shutdown() -> Call:
 
 
 def _not_closed(key: str, closing: t.Sequence[Call]) -> tuple[Call, ...]:
-    """Return the call that sets `generalized` to false in RESULT if closing WinRM or the shutdown failed."""
+    """Return the call that sets `generalized` to false in the result file if a step after its creation failed."""
     if not closing:
         return ()
     failed = dataclasses.replace(

@@ -36,7 +36,7 @@ def shut_down(node: RemoteNode) -> None:
     """Request the shutdown of a machine.
 
     Args:
-        node: the machine.
+        node: the machine to shut down.
 
     Raises:
         NodeError: the kubelet could not be disabled, or Windows refused the shutdown.
@@ -64,7 +64,7 @@ def problem(seen: Observation) -> str | None:
 
 
 def changes(name: str) -> list[dict[str, t.Any]]:
-    """Return the changes for the task's result: the shutdown of the replaced machine.
+    """Return the shutdown of the replaced machine as a list of changes for the task's result.
 
     Args:
         name: name of the host.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The remote calls that turn a machine into an image: they inspect it, clean it up, generalize it, and close WinRM.
+"""The remote calls that inspect a machine, clean it up, generalize it for an image, and close WinRM.
 
 generalization.py and sealing.py build batches from these calls. The registry value `ImageState` shows whether sysprep
 succeeded; sysprep's exit code does not. Source: learn.microsoft.com/windows-hardware/manufacture/desktop (Sysprep
@@ -28,14 +28,15 @@ _AGENTS = ("RdAgent", "WindowsAzureGuestAgent")
 _EVENT_LOGS = ("Application", "Security", "Setup", "System")
 _WSMAN_SERVICE = "winrm/config/service"
 CLOUDBASE = "cloudbase-init"
-"""The service of cloudbase-init. The playbook keeps it disabled while the image is built, because it would treat a
-start of the build machine as the first boot. cloudbase-init brings its own answer file for sysprep, which makes the
-first boot of the image run cloudbase-init with cloudbase-init-unattend.conf. Source:
+"""The service of cloudbase-init. The playbook keeps the service disabled while the image is built, because
+cloudbase-init would treat a start of the build machine as the first boot. cloudbase-init brings its own answer file for
+sysprep, which makes the first boot of the image run cloudbase-init with cloudbase-init-unattend.conf. Source:
 https://cloudbase-init.readthedocs.io/en/latest/tutorial.html (Sysprepping)."""
 _CLOUDBASE_NOTE = {"path": managed_marks.KEY, "name": f"Service {CLOUDBASE}"}
 _LOGINS = f"{registries.DOCKER_CONFIG}\\config.json"
 _HEADER = re.compile(r"^[ \t]*\[[^\]\n]*\bheader[\"']?[ \t]*\]|^[^#\n]*\bheader[\"']?[ \t]*=", re.MULTILINE)
-"""Pattern for HTTP headers in a hosts.toml file. They may contain credentials. Source: containerd docs/hosts.md."""
+"""Pattern for HTTP headers in a hosts.toml file. The headers may contain credentials. Source: containerd docs/hosts.md.
+"""
 _CLOUDBASE_FILES = tuple(
     f"{folder}\\Cloudbase Solutions\\Cloudbase-Init\\conf\\Unattend.xml"
     for folder in ("C:\\Program Files", "C:\\Program Files (x86)")
@@ -85,7 +86,7 @@ def inspection_calls() -> tuple[Call, ...]:
 
 
 def read_machine(seen: Observation) -> PreparedMachine:
-    """Return the state of a machine, read from the results of `inspection_calls`."""
+    """Parse the state of a machine from the results of `inspection_calls`."""
     existing = [str(item["path"]) for item in seen["cloudbase-files"].output if item["exists"]]
     transports = {str(item["Transport"]).upper() for item in seen["listeners"].output}
     return PreparedMachine(
@@ -129,7 +130,7 @@ def registry_files(seen: Observation) -> tuple[list[str], list[str]]:
 
 
 def content_call(paths: t.Sequence[str]) -> Call:
-    """Return the call that reads hosts.toml files; `sending` reads its result."""
+    """Return the call that reads hosts.toml files. The function `sending` parses the result."""
     return query("contents", "@read-file", {"paths": list(paths), "content": True}, on_error="stop")
 
 
@@ -152,7 +153,7 @@ def _restore_start_mode(start_mode: str) -> t.Iterator[Call]:
 
 
 def _wait_for_agents() -> tuple[Call, ...]:
-    """Return the calls that wait until installed Azure agents are running; sysprep breaks agents that are starting."""
+    """Return the calls that wait until installed Azure agents run, because sysprep breaks agents that are starting."""
     return tuple(
         call
         for name in _AGENTS
@@ -177,7 +178,7 @@ def cleaning_calls(clean_paths: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that remove files and clear the event logs. A file that is in use is kept.
 
     Args:
-        clean_paths: Windows paths to remove, wildcards allowed.
+        clean_paths: Windows paths to remove. The paths may contain wildcards.
     """
     files = (
         action(
@@ -199,7 +200,7 @@ def preparing_calls(clean_paths: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that wait for the Azure agent, remove files, and clear the event logs.
 
     Args:
-        clean_paths: Windows paths to remove, wildcards allowed.
+        clean_paths: Windows paths to remove. The paths may contain wildcards.
     """
     # An interrupted join may have left its token.
     return (*_wait_for_agents(), *cleaning_calls((*clean_paths, *join.LEFTOVERS)))

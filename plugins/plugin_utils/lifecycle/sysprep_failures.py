@@ -48,9 +48,9 @@ def _latest(log: str) -> str:
 
 
 def refused(reasons: t.Sequence[str]) -> str:
-    """Return an error message if a reboot is pending because of updates, or an empty string if not.
+    """Return an error message if updates require a reboot, or an empty string if they do not.
 
-    Such a machine must not be generalized.
+    A machine with such a pending reboot must not be generalized.
 
     Args:
         reasons: the reasons for a pending reboot, as in `WindowsInfo.pending_reboot`.

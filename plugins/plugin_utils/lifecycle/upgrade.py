@@ -32,7 +32,8 @@ class UpgradePlan:
     """Version of the node's kubelet; empty if unknown."""
     after: str
     steps: tuple[str, ...] = ()
-    """The versions whose kubeadm runs, in order; empty if the node already has the version, or cannot be upgraded."""
+    """The versions of kubeadm to run, in this order; empty if the node already has the version `after`, or cannot be
+    upgraded."""
     problem: str = ""
     """Why the node cannot be upgraded; empty if it can be."""
 
@@ -94,13 +95,13 @@ def program(version: str) -> str:
 
 
 def upgrade_node(node: RemoteNode, steps: t.Sequence[str], timeout: float, ends: t.Sequence[str] = ()) -> None:
-    """Run `kubeadm upgrade node` of each version, and end the processes whose programs are going to be replaced.
+    """Run `kubeadm upgrade node` with each version of kubeadm, and end the processes whose programs will be replaced.
 
     kubeadm writes the same files each time it runs, so the batch can be repeated.
 
     Args:
-        node: the node.
-        steps: the versions whose kubeadm runs, in order.
+        node: the node to upgrade.
+        steps: the versions of kubeadm to run, in this order.
         timeout: time limit of each run of kubeadm in seconds.
         ends: names of the processes to end. See `calls`.
 
@@ -118,13 +119,13 @@ def upgrade_node(node: RemoteNode, steps: t.Sequence[str], timeout: float, ends:
 
 
 def calls(steps: t.Sequence[str], timeout: float, ends: t.Sequence[str] = ()) -> tuple[Call, ...]:
-    """Return the calls that run the kubeadm of each version.
+    """Return the calls that run `kubeadm upgrade node` with each version of kubeadm.
 
     Since 1.35, kubeadm names its backup folder after the time in seconds, and fails if the folder exists. If two steps
     run in the same second, the second one fails, so each call has retries.
 
     Args:
-        steps: the versions whose kubeadm runs, in order.
+        steps: the versions of kubeadm to run, in this order.
         timeout: time limit of each run of kubeadm in seconds.
         ends: names of processes in pods whose programs are going to be replaced, such as `kube-proxy`. Windows cannot
             delete the program of a running process. The kubelet stops first, because it would start these processes

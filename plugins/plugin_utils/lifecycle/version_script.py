@@ -109,7 +109,7 @@ def resources(versions: t.Sequence[InstallableVersion]) -> list[Resource]:
 
 
 def batches_call() -> Call:
-    """Return the call that lists the files that contain batches. `unused` reads its result."""
+    """Return the call that lists the files that contain batches. The function `unused` parses the result."""
     parameters: dict[str, Json] = {"LiteralPath": FOLDER, "Filter": f"{_BATCHES}*.json", "File": True}
     return query("version-batches", "Get-ChildItem", parameters, select=("Name",))
 
@@ -119,7 +119,7 @@ def unused(versions: t.Iterable[InstallableVersion], calls: t.Mapping[str, CallR
 
     Args:
         versions: the versions that the image offers.
-        calls: results of calls by id, with the result of `batches_call`.
+        calls: the results of the observation's calls by id, which include the result of `batches_call`.
     """
     used = {batch_file(version) for version in versions}
     listed = calls.get("version-batches", CallResult(ok=False))

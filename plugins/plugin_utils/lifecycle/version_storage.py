@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Stores the batches that install cached versions on a machine that becomes an image, with few remote commands."""
+"""Store batches on a machine that becomes an image. Machines from the image run them to install cached versions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .cached_versions import (
 
 
 class VersionStorage:
-    """Plans the installation of all cached versions, and stores the plans and the script that runs them on a machine.
+    """Plans the installation of all cached versions. Stores the plans, and the script that runs them, on a machine.
 
     Args:
         session: the session with the machine.

@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Writes the archive of a node's logs, with secrets redacted: the collected files, and the state of the node.
+"""Write the archive of a node's logs, with secrets redacted.
 
-Files are copied in pieces, so memory use does not grow with the archive.
+The archive contains the collected files and the state of the node. Files are copied in pieces, so memory use does not
+grow with the archive.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _IN_MEMORY = 4 * 1024 * 1024
 """Maximum number of bytes of one file to keep in memory; a larger file is written to a temporary file."""
 _COPY = 1024 * 1024
 EVENT_LOGS = "event-logs/"
-"""The archive's folder for exported event logs. These files are binary and not redacted: the collection only exports
-channels from its own list. Event logs that a user selects by path are left out, like all other binary files."""
+"""The archive's folder for exported event logs. These files are binary and are not redacted, but only event logs from
+the collection's own list are exported. Event logs that a user selects by path are left out, like other binary files."""
 _LATEST = 2**33 - 1
 """The latest time that tar can store in plain octal digits."""
 
@@ -68,8 +69,10 @@ def write(
         source: the tar.gz archive that the node sent.
         target: the file to which the new tar.gz archive is written.
         folder: the top folder in the new archive.
-        members: names in the new archive by names in the source. All other members of the source are left out.
-        documents: function that receives the content, and returns more files by name: text, or data to write as JSON.
+        members: maps the name of each member of the source to its name in the new archive. All other members of the
+            source are left out.
+        documents: function that receives the archive's content, and returns the contents of more files by name. A
+            content is text, or data that is written as JSON.
         redaction: the redaction of secrets in text and data. Exported event logs (in EVENT_LOGS) are not changed.
         limit: maximum size of the decompressed source in bytes; gzip data can expand a thousandfold.
         temporary: folder for temporary files; if None, the system's folder is used.
@@ -111,7 +114,7 @@ def _report_damage() -> t.Iterator[None]:
 
 
 def document_text(document: t.Any) -> str:
-    """Return a document as text: text stays unchanged, and all other data becomes JSON."""
+    """Return a document as text. Text stays unchanged, and all other data becomes JSON."""
     return document if isinstance(document, str) else json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -125,9 +128,7 @@ class _Bounded(io.RawIOBase):
         data = self._plain.read(size)
         self._left -= len(data)
         if self._left < 0:
-            raise ArchiveError(
-                f"expected at most {self._limit} bytes in the archive, enough for the selected logs, got more"
-            )
+            raise ArchiveError(f"expected at most {self._limit} bytes in the archive of the selected logs, got more")
         return data
 
 

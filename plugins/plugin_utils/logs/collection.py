@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Collects the logs of one node: observe the node, gather logs on it, transfer and store the archive, clean up."""
+"""Collect the logs of one node.
+
+The collection observes the node, gathers the logs on the node, transfers and stores the archive, and cleans up.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ class CollectionOutcome:
     """Messages about everything that could not be collected, with the reasons."""
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the module's result, which is also the input for the index page of all collected logs."""
+        """Return the result of the node_logs module, which is also the input for the index page of all logs."""
         result: dict[str, t.Any] = {"changed": self.archive is not None, "problems": self.problems}
         if self.survey is not None:
             windows = self.survey.windows
@@ -105,7 +108,7 @@ class Collection:
         self.outcome = CollectionOutcome()
 
     def survey(self) -> tuple[logs_survey.Survey, logs_selection.Selection]:
-        """Observe the node in one remote command, and select what to collect.
+        """Observe the node in one remote command, and select the logs to collect.
 
         Raises:
             NodeError: the node could not be observed, or did not report its Windows version.
@@ -262,7 +265,7 @@ class Collection:
 
 
 def _make(directory: pathlib.Path) -> None:
-    """Create the folder and check that it is writable, before nodes gather anything."""
+    """Create the folder for archives and check that it is writable, before any node gathers logs."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):

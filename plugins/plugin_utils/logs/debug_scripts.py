@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Resources for Microsoft's SDN debug scripts: a cached archive, and the scripts that are unpacked from it."""
+"""Resources for a cached archive of Microsoft's SDN debug scripts, and for the scripts that are unpacked from it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The batch that gathers logs on the node: it copies files, exports event logs, and packs an archive (no I/O).
+"""The batch that copies files, exports event logs, and packs all of them into an archive on the node (no I/O).
 
 On the node, every file gets a short name, because paths of pod logs are long and may contain any character. The
 controller maps the names back. The work folder is inside the folder for the results of batches, to which only SYSTEM
@@ -56,11 +56,11 @@ class GatherResult:
     """Size of the archive in bytes."""
     sha256: str
     members: t.Mapping[str, str]
-    """Names in the stored archive, by names in the node's archive."""
+    """Maps the name of each member of the node's archive to its name in the stored archive."""
     versions: t.Mapping[str, str]
-    """First line of the version output of each service's program, by service name."""
+    """Maps the name of each service to the first line of its program's version output."""
     sizes: t.Mapping[str, tuple[int, int]]
-    """Size of each file on the node, and number of bytes copied from it, by the file's name in the stored archive."""
+    """Maps each file's name in the stored archive to the file's size on the node and the number of copied bytes."""
     problems: tuple[str, ...]
 
 
@@ -135,7 +135,7 @@ def _versions(survey: Survey) -> t.Iterator[Call]:
 
 
 def read(seen: Observation, selection: Selection) -> GatherResult:
-    """Return the result of the batch that gathers logs, read from the results of its calls.
+    """Parse the result of the batch that gathers logs.
 
     Raises:
         ValueError: there is no archive, or it is larger than the selected logs can be. The message contains the reason.
@@ -164,7 +164,7 @@ def read(seen: Observation, selection: Selection) -> GatherResult:
             problems.append(f"event log {export.channel}: {' '.join(reason.split())[-300:]}")
     size = int(archive["size"])
     if not 0 <= size <= selection.most:
-        raise ValueError(f"archive: expected at most {selection.most} bytes, enough for the selected logs, got {size}")
+        raise ValueError(f"archive: expected at most {selection.most} bytes for the selected logs, got {size}")
     return GatherResult(
         size=size,
         sha256=str(archive["sha256"]),

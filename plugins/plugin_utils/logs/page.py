@@ -113,7 +113,10 @@ def _minute(moment: t.Any) -> str:
 
 
 def _link(archive: str, directory: str) -> str:
-    """Return a link to an archive, or an empty string if there is none. It is relative, so the folder can be moved."""
+    """Return a relative link to an archive, or an empty string if there is no archive.
+
+    Because the link is relative, the page's folder can be moved.
+    """
     if not archive:
         return ""
     name = archive.removeprefix(directory.rstrip("/") + "/")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Select what is collected from a node: the newest files of each source, up to its limit (no I/O)."""
+"""Select the newest files of each log source of a node, up to the source's size limit (no I/O)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPARE_SPACE = 512 * 1024 * 1024
 """Number of bytes that must stay free on the node while logs are gathered."""
 _MEGABYTE = 1024 * 1024
 _PER_MEMBER = 4096
-"""Overhead of tar for each file in bytes: header, header for a long name, and padding of the last block."""
+"""Maximum number of bytes that tar adds to each file for the header, a long name, and the padding of the last block."""
 _MOST = 250
 """Maximum number of files of one source, so that the batch that names them stays below 1 MB."""
 
@@ -68,7 +68,7 @@ class Selection:
 
     @property
     def required_space(self) -> int:
-        """Free bytes that the node needs: for copies, for an archive of the same size, and as a reserve."""
+        """Number of bytes that must be free for the copies, for an archive of the same size, and as a reserve."""
         files, exports = (item.expected for item in self.files), (item.expected for item in self.exports)
         return 2 * (sum(files) + sum(exports)) + _SPARE_SPACE
 
@@ -111,7 +111,7 @@ def select(survey: Survey, requested: catalogue.RequestedLogs) -> Selection:
 
 
 def _candidates(survey: Survey, requested: catalogue.RequestedLogs) -> list[LogFile]:
-    """Return the observed files, and the log files that command lines of services name, without duplicates."""
+    """Return the observed files and the services' configured log files, without duplicates."""
     files = list(survey.files)
     known = {file.path.casefold() for file in files}
     for service in survey.services:
@@ -139,7 +139,10 @@ def _too_old(file: LogFile, survey: Survey, requested: catalogue.RequestedLogs) 
 def _newest(
     files: t.Sequence[LogFile], limit: int, names: set[str], left_out: list[SkippedFile]
 ) -> t.Iterator[SelectedFile]:
-    """Yield the newest files of one source up to the limit. If the last one exceeds it, only its end is collected."""
+    """Yield the newest files of one log source up to the size limit.
+
+    If the last file would exceed the limit, only the end of this file is collected.
+    """
     left = limit
     for number, file in enumerate(sorted(files, key=_age)):
         if left <= 0 or number >= _MOST:
@@ -168,7 +171,7 @@ def _age(file: LogFile) -> float:
 
 
 def _member(path: str) -> str:
-    """Return a file's name in the archive, such as `C/var/log/kubelet/kubelet.log`. It is valid on all systems."""
+    """Return a file's name in the archive, such as `C/var/log/kubelet/kubelet.log`, which any system can unpack."""
     parts = path.replace(":", "").split("\\")
     return "/".join(_UNSAFE.sub("_", part) for part in parts if part not in ("", ".", ".."))
 

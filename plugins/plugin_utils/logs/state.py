@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reads the state of a node that is collected with its logs: output of programs and cmdlets, and HNS (no I/O)."""
+"""Read the state of a node that is collected together with the node's logs (no I/O).
+
+The state consists of the output of programs and cmdlets, and of the HNS objects.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ class State:
 
 
 def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
-    """Return the calls that read the requested state. They change nothing, and the batch continues if a call fails."""
+    """Return the calls that read the requested state.
+
+    The calls change nothing. If a call fails, the batch continues.
+    """
     asked: list[Call] = []
     if catalogue.COMMANDS in requested.chosen:
         asked += [
@@ -60,7 +66,7 @@ def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
 
 
 def read(seen: Observation) -> State:
-    """Return the state of a node, read from the results of `calls`."""
+    """Parse the state of a node from the results of `calls`."""
     problems: list[str] = []
     commands: dict[str, str] = {}
     # Use the catalogue's names, never names from the node, because they become file names.
@@ -116,7 +122,7 @@ def counts(hns: t.Mapping[str, t.Any] | None) -> dict[str, int | None]:
 
 
 def _is_unknown(result: CallResult) -> bool:
-    """Return whether the program or cmdlet is missing on the node."""
+    """Return whether a call failed because its program or cmdlet is missing on the node."""
     return result.error is not None and result.error.id.startswith(_UNKNOWN)
 
 

@@ -128,7 +128,7 @@ def _values() -> t.Iterator[tuple[str, str]]:
 
 
 def read(seen: Observation, windows: WindowsInfo) -> Survey:
-    """Return the logs and services of a node, read from the results of `calls`.
+    """Parse the logs and services of a node from the results of `calls`.
 
     Args:
         seen: the observation, with only the results of `calls`.
@@ -149,7 +149,7 @@ def read(seen: Observation, windows: WindowsInfo) -> Survey:
 
 
 def moment(text: t.Any) -> datetime.datetime | None:
-    """Return a time that a node reported, in UTC, or None if the string is not a time.
+    """Convert a time that a node reported to UTC. Return None if the string is not a time.
 
     .NET writes ISO 8601 with up to seven decimals.
     """

@@ -27,7 +27,7 @@ DURATION = re.compile(r"0|[+-]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+")
 
 
 class Objection(t.NamedTuple):
-    """A value in a configuration that the program does not accept."""
+    """A value that the kubelet or kube-proxy does not accept in its configuration."""
 
     path: str
     """Path of the field, such as `evictionHard.pid.available`."""
@@ -43,7 +43,7 @@ class _Field:
     kind: str = ""
     """The type of a scalar, such as `int32`; empty for an object or a list."""
     children: dict[str, _Field] = dataclasses.field(default_factory=dict)
-    """Fields by name. `*` stands for any name, and `[]` for the items of a list."""
+    """The fields below this field, by name. `*` stands for any name, and `[]` for the items of a list."""
 
 
 def objections(kind: Kind, document: t.Mapping[str, t.Any], version: str) -> list[Objection]:
@@ -65,12 +65,12 @@ def objections(kind: Kind, document: t.Mapping[str, t.Any], version: str) -> lis
 
 
 def gate_objections(gates: t.Mapping[str, t.Any], version: str, path: str = GATES) -> list[Objection]:
-    """Return the feature gates that are unknown in a version of Kubernetes, or that it does not allow to be changed.
+    """Return the feature gates that a version of Kubernetes does not have, or does not allow to be changed.
 
     Args:
-        gates: whether each gate is enabled, by name.
+        gates: maps the name of each feature gate to whether the gate is enabled.
         version: version of Kubernetes.
-        path: where the gates are set, for messages.
+        path: path of the field that contains the gates, for messages.
 
     Raises:
         ValueError: the version is malformed.
@@ -91,7 +91,7 @@ def gate_objections(gates: t.Mapping[str, t.Any], version: str, path: str = GATE
 
 
 def _gate(name: str, minor: str) -> list[tuple[bool, bool]]:
-    """Return the default of a feature gate, and whether it is locked, for each recorded version that applies."""
+    """Return a feature gate's default, and whether it is locked, in a version or in its nearest recorded versions."""
     spans = _data()["feature_gates"].get(name, ())
     return [
         (bool(default), bool(locked))
@@ -165,8 +165,8 @@ _FITS: t.Mapping[str, t.Callable[[object], bool]] = types.MappingProxyType(
         "duration": lambda value: isinstance(value, str) and bool(DURATION.fullmatch(value)),
     }
 )
-"""For each type in the data file that is checked, a function that returns whether a value has this type. Other types
-are not checked, because they accept several forms."""
+"""Maps types of fields to functions that return whether a value has the type. Types that are missing here are not
+checked, because they accept several forms."""
 _EXPECTED: t.Mapping[str, str] = types.MappingProxyType(
     {
         "string": "a string in quotes",

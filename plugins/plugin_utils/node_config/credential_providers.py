@@ -40,7 +40,7 @@ class CredentialProvider:
     arguments: tuple[str, ...] = dataclasses.field(default=(), metadata=SECRET)
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict, metadata=SECRET)
     token_attributes: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
-    """`tokenAttributes` of the provider. They describe the service account tokens that the kubelet passes to it."""
+    """`tokenAttributes` of the provider, which describe the service account tokens that the provider receives."""
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", self.name) or self.name.lower().endswith(".exe"):

@@ -12,11 +12,11 @@ from ..values.yaml_text import to_yaml
 from ..windows import node_paths
 
 DISCOVERY = f"{node_paths.PROGRAM_DATA}\\discovery.conf"
-"""A kubeconfig from which kubeadm reads the address of the cluster. If the ConfigMap cluster-info is not public, the
-kubeconfig contains the bootstrap token."""
+"""Path of the discovery file, a kubeconfig from which kubeadm reads the address of the cluster. If the cluster-info
+ConfigMap is not public, the kubeconfig contains the bootstrap token."""
 _DISCOVERY_PATH = "/ProgramData/winkube/discovery.conf"
-"""The path of DISCOVERY without the drive, because kubeadm would mistake `C:` for the scheme of a URL and reject it.
-Source: cmd/kubeadm/app/apis/kubeadm/validation, ValidateDiscoveryKubeConfigPath."""
+"""The path of the discovery file without the drive. kubeadm would mistake `C:` for the scheme of a URL and reject the
+path. Source: cmd/kubeadm/app/apis/kubeadm/validation, ValidateDiscoveryKubeConfigPath."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,10 +38,10 @@ class Join:
     ca_cert_hashes: tuple[str, ...]
     """Hashes of the public keys of the cluster's CAs, as `sha256:…`."""
     discovery_file: bool = False
-    """Whether kubeadm reads the cluster's endpoint from the file `DISCOVERY`. If false, it reads the endpoint from the
-    cluster-info ConfigMap, which it gets from `api_server`. Source: cmd/kubeadm/app/discovery."""
+    """Whether kubeadm reads the cluster's endpoint from the discovery file. If false, kubeadm reads the endpoint from
+    the cluster-info ConfigMap, which it gets from `api_server`. Source: cmd/kubeadm/app/discovery."""
     node_name: str = ""
-    """Name of the node; empty: the machine's host name."""
+    """Name of the node; empty for the machine's host name."""
     cri_socket: str = node_paths.CONTAINERD_PIPE
     kubelet_extra_args: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     taints: tuple[t.Mapping[str, str], ...] = ()

@@ -64,7 +64,7 @@ def first_certificate(pem: bytes) -> ClientCertificate | None:
 
 
 def authorities(pem: str) -> frozenset[str]:
-    """Return the public keys of the CA certificates in a PEM file, in base64, so that they can be compared.
+    """Return the public keys of the CA certificates in a PEM file as base64 strings, which can be compared.
 
     A CA certificate that is issued again with the same key is the same CA for everyone who trusts the earlier
     certificate. If a certificate cannot be read, its whole text is returned instead of its key.

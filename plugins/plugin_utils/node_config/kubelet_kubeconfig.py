@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parses a kubelet's kubeconfig: the API server, the trusted CAs and the client certificate, but no key (no I/O)."""
+"""Read the API server, the trusted CAs and the client certificate from a kubelet's kubeconfig (no I/O)."""
 
 from __future__ import annotations
 

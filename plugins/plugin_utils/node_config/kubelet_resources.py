@@ -29,7 +29,7 @@ class Signal:
     """An eviction signal, such as `memory.available`, to which the kubelet reacts on Windows."""
 
     since: str = ""
-    """The first minor version of Kubernetes whose kubelet reacts to the signal; empty: every kubelet."""
+    """The first minor version of Kubernetes whose kubelet reacts to the signal; empty if every kubelet does."""
     default: str = ""
     """The hard threshold that the kubelet uses if the configuration sets no hard threshold at all."""
 

@@ -8,7 +8,7 @@ import typing as t
 
 
 def no_proxy(given: str | t.Iterable[str], *more: str | t.Iterable[str] | None) -> str:
-    """Return the value of NO_PROXY: the user's entries and further ones, in order and without duplicates.
+    """Return the value of NO_PROXY, which contains the user's entries and then further entries, without duplicates.
 
     Args:
         given: the user's `no_proxy`: a comma-separated string or a list.

@@ -46,8 +46,8 @@ def parameters(
         application: Windows path of the program.
         arguments: the program's arguments, not quoted; None if a resource of type NssmArguments sets them.
         log_dir: folder of `SERVICE.log` (standard error, where Go programs log) and `SERVICE.out.log`.
-        environment: variables in addition to the machine's variables. They must not be secret, because every user can
-            read the registry keys of services.
+        environment: environment variables in addition to those of the machine. They must not be secret, because every
+            user can read the registry keys of services.
         log_max_mb: size in MiB at which a log is rotated; 0 turns rotation off.
         restart: whether a change restarts the service. If false, the Service resource must restart it.
 

@@ -253,7 +253,7 @@ def _auths(registries: t.Sequence[RegistryConfig]) -> dict[str, dict[str, str]]:
 
 
 def docker_settings(registries: t.Sequence[RegistryConfig]) -> dict[str, list[str]]:
-    """Return the keys `registry-mirrors` and `insecure-registries` of Docker's daemon.json, without empty ones."""
+    """Return `registry-mirrors` and `insecure-registries` for Docker's daemon.json. Empty lists are left out."""
     mirrors = [mirror.url for registry in registries for mirror in registry.mirrors if registry.host == "docker.io"]
     insecure = [
         registry.host

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Renders TOML files from the templates in the folder `data`."""
+"""Renders TOML files from the templates in the `data` folder."""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ VARIABLES: t.Mapping[str, tuple[str, t.Any]] = {
     "verify": ("artifact_verify", "warn"),
     "allowed_signers": ("artifact_allowed_signers", []),
 }
-"""For each setting that comes from a single variable: the variable's name and default."""
+"""Maps each setting that comes from a single variable to the variable's name and default."""
 SITES = ("bundle_sites", "artifact_sites")
 """Variables that list sites from which artifacts are downloaded. The sites of a bundle come first."""
 UPSTREAM = "artifact_upstream"
-"""Variable that decides whether the publishers' own servers are used if no site in `SITES` has an artifact. By default,
-they are used only if there is no bundle. If no sites are listed, they are always used."""
+"""Variable that decides whether an artifact that no listed site has is downloaded from its publisher. By default, such
+downloads are allowed only if there is no bundle. If no sites are listed, they are always allowed."""
 NAMES = (*SITES, UPSTREAM, *(name for name, dummy in VARIABLES.values()))
 """All variables that this module reads."""
 
@@ -30,7 +30,7 @@ def artifact_sources(optional: t.Callable[[str, t.Any], t.Any]) -> dict[str, t.A
     """Return the sources of artifacts in the form of the roles' variable `ROLE_artifact_sources`.
 
     Args:
-        optional: the function that returns the value of one of NAMES, or a default if the host has no such variable.
+        optional: the function that returns the value of a variable, or a default if the host has no such variable.
     """
     sites: list[t.Any] = []
     for name in SITES:

@@ -57,7 +57,7 @@ def facts() -> CloudbaseInitFacts:
 
 
 def of_service(variables: ConfigurationVariables) -> str:
-    """Return the content of cloudbase-init.conf, which the service reads.
+    """Return the content of cloudbase-init.conf, which the cloudbase-init service reads.
 
     Args:
         variables: the role's variables.

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The resources of the cloudbase_init role: the program, its configuration, and the script that starts its service.
 
-The service stays disabled while the image is built. The sysprep role then sets the service's start mode to MODE. At its
-end, Windows Setup runs SetupComplete.cmd, which starts the service. The publisher's SetSetupComplete.cmd does the same.
+The service stays disabled while the image is built. The sysprep role then changes the service's start mode to Manual.
+Windows Setup ends by running SetupComplete.cmd, which makes the start mode Automatic and starts the service. The
+publisher's SetSetupComplete.cmd has the same effect.
 Source: learn.microsoft.com/windows-hardware/manufacture/desktop/add-a-custom-script-to-windows-setup.
 """
 
@@ -46,14 +47,11 @@ class CloudbaseInitSettings(ConfigurationVariables):
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> CloudbaseInitSettings:
-        """Return the settings from the role's variables.
+        """Return the role's settings, which are read from the host's variables.
 
         Args:
             variables: the host's variables.
             prefix: prefix of the role's variables.
-
-        Returns:
-            The settings.
         """
         return variables.fields(cls, prefix, downloads=Downloads.of_downloading_role(variables, prefix))
 
@@ -108,7 +106,7 @@ def plugin_file() -> ResourceMapping:
 
 
 def _url(settings: CloudbaseInitSettings) -> str:
-    """Return the user's URL, in which `{version}` becomes, for example, 1.2.3, and `{underscores}` becomes 1_2_3."""
+    """Return the user's URL with `{version}` replaced by, for example, 1.2.3, and with `{underscores}` by 1_2_3."""
     version = settings.version
     return settings.url.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
 

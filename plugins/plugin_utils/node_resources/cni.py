@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of the cni role: they install a node's pod network, record it, and remove a former network."""
+"""The resources with which the cni role installs a node's pod network, records it, and removes a former network."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
 
     Args:
         variables: the host's variables.
-        in_azure: whether the network is for machines in Azure; None: use what this host reported.
+        in_azure: whether the network is for machines in Azure; None to use the value that this host reported.
 
     Raises:
         ResourceError: a variable is invalid.
@@ -94,7 +94,7 @@ def _kubernetes(variables: Variables) -> str:
 
 
 def folders(variables: Variables) -> dict[str, str]:
-    """Return the folders of the pod network's programs, by the names of their variables without the prefix `cni_`.
+    """Return the folders of the pod network's programs, by variable name without the prefix `cni_`.
 
     Args:
         variables: the host's variables.
@@ -107,7 +107,7 @@ def cluster_settings(variables: Variables) -> ClusterSettings:
     """Return the settings from which the pod network's objects in the cluster are built.
 
     Args:
-        variables: the variables of the host that applies the objects, which are for all hosts.
+        variables: the variables of the host that applies the objects on behalf of all hosts.
     """
     image_variables = (
         *("flannel_image", "kube_proxy_image", "host_process_image"),
@@ -162,7 +162,7 @@ def image_archive(variables: Variables) -> ResourceMapping | None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CniSettings(CniProgramVariables):
-    """The settings of a node's pod network: the variables `cni_*`, and values that are derived from variables."""
+    """The settings of a node's pod network: the `cni_*` variables, and values that are derived from variables."""
 
     network: PodNetwork
     block_wireserver: t.Literal["auto", "always", "never"]
@@ -172,14 +172,11 @@ class CniSettings(CniProgramVariables):
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> CniSettings:
-        """Return the settings from the role's variables.
+        """Return the role's settings, which are read from the host's variables.
 
         Args:
             variables: the host's variables.
             prefix: prefix of the role's variables.
-
-        Returns:
-            The settings.
         """
         network, archive = pod_network(variables), image_archive(variables)
         return variables.fields(
@@ -216,7 +213,10 @@ def resources(settings: CniSettings) -> list[ResourceMapping]:
 
 
 def _features(mode: Mode) -> list[ResourceMapping]:
-    """Return resources for a mode's Windows features and its router. The last feature always causes a reboot."""
+    """Return resources for the Windows features and the router of a pod network's mode.
+
+    The last feature always causes a reboot.
+    """
     features: list[ResourceMapping] = [{"type": "WindowsFeature", "name": name} for name in mode.features]
     if features:
         features[-1] = {**features[-1], "reboot": "always"}
@@ -224,7 +224,7 @@ def _features(mode: Mode) -> list[ResourceMapping]:
 
 
 def noted(network: PodNetwork) -> ResourceMapping:
-    """Return the resource that records on a node which pod network it has.
+    """Return the resource that records on a node which pod network the node has.
 
     Args:
         network: the pod network.
@@ -238,9 +238,9 @@ def noted(network: PodNetwork) -> ResourceMapping:
 def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
     """Return the resources that remove a node's former pod network and its router (see `remains`).
 
-    The executables that the former network's pods run are kept: Windows cannot delete an executable while it runs, and
-    a pod may take a long time to terminate. Services are not restarted: a restart of HNS would remove all endpoints of
-    pods. It would also remove a new network that does not persist, such as flannel's overlay. Source:
+    The executables of the former network's pods are kept, because Windows cannot delete an executable while it runs,
+    and a pod may take a long time to terminate. Services are not restarted, because a restart of HNS would remove all
+    endpoints of pods. It would also remove a new network that does not persist, such as flannel's overlay. Source:
     flannel-io/flannel, pkg/backend/vxlan/device_windows.go (EnableNonPersistent).
 
     Args:
@@ -256,8 +256,8 @@ def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variabl
 def remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
     """Return the resources that remove a network's CNI plugins, firewall rules and registry entries from a node.
 
-    Everything that preparing the node for `network` installs is kept. If `former` is the same network, only what the
-    network's pods installed is removed.
+    Everything that the preparation of the node for `network` installs is kept. If `former` is the same network, only
+    what the network's pods installed is removed.
 
     Args:
         former: the network to remove.
@@ -288,7 +288,7 @@ def remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> 
 
 
 def _former_router(mode: Mode | None, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
-    """Return the resource that removes the former mode's router and its Windows features, or an empty list."""
+    """Return the resource that removes the router and the Windows features of a former mode, or an empty list."""
     if mode is None or not mode.routing or network.mode.routing:
         return []
     kept = {str(name).lower() for name in variables.optional("windows_features_names", ())}

@@ -31,14 +31,11 @@ class ContainerdSettings(ContainerdVariables):
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ContainerdSettings:
-        """Return the settings from the role's variables.
+        """Return the role's settings, which are read from the host's variables.
 
         Args:
             variables: the host's variables.
             prefix: prefix of the role's variables.
-
-        Returns:
-            The settings.
         """
         allowed = to_bool(variables.optional(ALLOW_VERSIONS, False), ALLOW_VERSIONS)
         url = bool(variables.value(f"{prefix}_containerd_url"))
@@ -47,7 +44,7 @@ class ContainerdSettings(ContainerdVariables):
 
     @property
     def log_folders(self) -> list[str]:
-        """The folder of the log file as a list, which is empty if there is no log file.
+        """A list with the folder of the log file. The list is empty if there is no log file.
 
         containerd does not create the folder, and does not start if the folder is missing.
         """
@@ -178,8 +175,8 @@ def exclusions(paths: t.Sequence[str], processes: t.Sequence[str], *, enabled: b
     slower.
 
     Args:
-        paths: folders.
-        processes: file names of programs.
+        paths: the folders to exclude.
+        processes: file names of the programs to exclude.
         enabled: whether exclusions are enabled.
 
     Returns:

@@ -37,14 +37,11 @@ class Engine:
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> Engine:
-        """Return the build that the variable `container_runtime` selects.
+        """Return the build of Docker's engine that the variable `container_runtime` selects.
 
         Args:
             variables: the host's variables.
             prefix: prefix of the role's variables.
-
-        Returns:
-            The build.
         """
         kind = str(variables.value(prefix))
         return variables.fields(cls, f"{prefix}_{kind}", kind=kind)
@@ -241,7 +238,7 @@ def _docker_service(settings: DockerSettings) -> list[ResourceMapping]:
 def _credential_specs(settings: DockerSettings) -> list[ResourceMapping]:
     """Return resources for the files that `docker run --security-opt credentialspec=file://NAME.json` reads.
 
-    Docker reads the files from the folder CredentialSpecs in its data folder. Pods do not need them, because the
+    Docker reads the files from the CredentialSpecs folder in its data folder. Pods do not need them, because the
     kubelet passes the content of a pod's credential spec to the runtime. Source: moby/moby, daemon/oci_windows.go
     (credentialSpecFileLocation).
     """

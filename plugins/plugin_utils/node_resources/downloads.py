@@ -13,7 +13,7 @@ from ..role_variables.shared import DownloadVariables, ServiceProxyVariables
 from .variables import Variables
 
 ResourceMapping = dict[str, t.Any]
-"""A resource of node_state: `type`, `name` and the properties of the type."""
+"""A resource in the form that node_state accepts, with the keys `type` and `name` and the properties of the type."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,9 +30,6 @@ class Proxy(ServiceProxyVariables):
         Args:
             variables: the host's variables.
             prefix: prefix of the role's variables.
-
-        Returns:
-            The proxy.
         """
         return variables.fields(cls, prefix, no_proxy="")._with_exceptions(variables, prefix)
 
@@ -43,9 +40,6 @@ class Proxy(ServiceProxyVariables):
         Args:
             variables: the host's variables.
             prefix: prefix of the role's variables.
-
-        Returns:
-            The proxy.
         """
         url = str(variables.value(f"{prefix}_proxy") or "")
         return cls(http_proxy="", https_proxy=url)._with_exceptions(variables, prefix)
@@ -91,9 +85,6 @@ class Downloads(DownloadVariables):
         Args:
             variables: the host's variables.
             prefix: prefix of the role's variables.
-
-        Returns:
-            The download settings.
         """
         return variables.fields(cls, prefix, proxy=Proxy.for_downloads(variables, prefix))
 
@@ -130,7 +121,7 @@ def unpacked(artifact: ResourceMapping, name: str, *, members: t.Sequence[str], 
 
     Args:
         artifact: the Artifact resource.
-        name: name of the resource, which is the folder unless `properties` has a `destination`.
+        name: name of the resource, which is the destination folder unless `properties` contains `destination`.
         members: members of the archive to unpack.
         properties: further properties of the resource.
 

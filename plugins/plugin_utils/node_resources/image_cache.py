@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of the image_cache role: artifacts in the node's cache, container images in the runtime's store."""
+"""The image_cache role's resources for artifacts in the node's cache and container images in the runtime's store."""
 
 from __future__ import annotations
 
@@ -40,14 +40,11 @@ class ArtifactCacheSettings(CachedArtifactVariables):
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ArtifactCacheSettings:
-        """Return the settings from the role's variables.
+        """Return the role's settings, which are read from the host's variables.
 
         Args:
             variables: the host's variables.
             prefix: prefix of the role's variables.
-
-        Returns:
-            The settings.
         """
         return variables.fields(cls, prefix, downloads=Downloads.of_downloading_role(variables, prefix))
 
@@ -87,9 +84,6 @@ class ImageSettings(CachedImageVariables):
         Args:
             variables: the host's variables.
             prefix: prefix of the role's variables.
-
-        Returns:
-            The settings.
         """
         pause = str(variables.optional("container_runtime_sandbox_image", PAUSE))
         hosts = variables.optional("container_runtime_registries", {})

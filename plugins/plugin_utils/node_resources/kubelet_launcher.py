@@ -2,12 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The resources of the launcher, which runs the kubelet of a machine that can join by itself.
 
-The launcher is the script data/kubelet_launcher.ps1, which nssm runs as the service kubelet. The service's command line
+The launcher is the script data/kubelet_launcher.ps1, which nssm runs as the kubelet service. The service's command line
 is always the same, because the script reads the kubelet's arguments from a file, and adds the flags that kubeadm wrote.
 So a join does not change the service.
 
 `kubelet --help` prints all flags to standard output, including deprecated flags. If the flag for node labels occurs
-twice, the labels of both apply. When the script ends, nssm ends the kubelet, too. Sources: kubernetes/kubernetes,
+twice, the labels of both flags apply. When the script ends, nssm ends the kubelet, too. Sources: kubernetes/kubernetes,
 cmd/kubelet/app/options/options.go (AddFlags) and cmd/kubelet/app/server.go (SetHelpFunc); k8s.io/component-base,
 cli/flag/map_string_string.go; nssm.cc/usage (process tree).
 
@@ -48,7 +48,7 @@ def resources(
     log_dir: str,
     log_mb: int,
 ) -> list[ResourceMapping]:
-    """Return the resources of the script, its settings, and nssm's settings. They must precede the service.
+    """Return the resources of the script, its settings, and nssm's settings, which must precede the Service resource.
 
     Args:
         folder: folder of kubelet.exe and of the script.

@@ -339,7 +339,7 @@ def test_the_archive_lists_collected_and_missing_files() -> None:
 
 def test_limits_apply_to_the_selected_files() -> None:
     assert SELECTION.most < 10 * MB
-    with pytest.raises(ValueError, match=f"expected at most {SELECTION.most} bytes, enough for the selected logs"):
+    with pytest.raises(ValueError, match=f"expected at most {SELECTION.most} bytes for the selected logs"):
         gathered(archive=answer({"exists": True, "size": 10**15, "sha256": "AB"}))
 
 
