@@ -51,7 +51,7 @@ def _image_cache(variables: Variables) -> list[ResourceMapping]:
 def _installed(variables: Variables) -> list[str]:
     """Return the paths of the cached files that roles other than image_cache install.
 
-    A role is included if the host has its variables, even if the play does not apply the role.
+    A role is included if the host has the role's variables, even if the play does not apply the role.
     """
     paths: list[str] = []
     for role in (container_runtime.ROLE, cni.ROLE, kubernetes_node.ROLE, cloudbase_init.ROLE):

@@ -32,8 +32,8 @@ class Variables:
     Args:
         variables: variables by name, not templated.
         template: function that templates a value.
-        decisions: functions that decide the value of a variable (package role_decisions), by variable name. Without
-            these functions, Ansible calls the lookup plugin role_decision.
+        decisions: maps names of variables to the functions in `role_decisions` that compute their values. Without
+            these functions, Ansible calls the role_decision lookup plugin.
     """
 
     def __init__(
@@ -220,5 +220,5 @@ class Variables:
 
 @functools.cache
 def _variables(settings: t.Any, prefix: str) -> t.Mapping[str, Variable]:
-    """Return the variable for each field of a dataclass, by field name."""
+    """Map the name of each field of a dataclass to the variable that sets the field."""
     return dict(zip(properties(settings), variables(settings, prefix).values(), strict=True))
