@@ -60,7 +60,7 @@ class JoinedNode:
     """Maps the name of each folder variable of the pod network, without its `cni_` prefix, to the folder's path."""
     nssm_dir: str
     network_changes: bool
-    """Whether the node still has its previous pod network, which must be removed before the new pod network is recorded."""
+    """Whether the previous pod network must still be removed from the node before the new one can be recorded."""
     former_services: str
     """The pod network (a value of `cni_plugin`) whose programs ran as services in the last run; empty if none did."""
 
