@@ -354,7 +354,7 @@ class KnownNetwork:
 
 @functools.cache
 def catalogue() -> t.Mapping[str, KnownNetwork]:
-    """Return all networks, by name.
+    """Map the name of each pod network to the facts about the network.
 
     Raises:
         ResourceError: a data file has an unknown or missing key, a value of the wrong type, the wrong name, or a
@@ -385,7 +385,7 @@ def parsed(name: str, text: str) -> KnownNetwork:
         text: the file's text, which is YAML.
 
     Raises:
-        ResourceError: as for `catalogue`.
+        ResourceError: the data file is invalid, as in `catalogue`.
     """
     where = f"data/networks/{name}.yml"
     loaded = t.cast("KnownNetwork", to_dataclass(KnownNetwork, network_data.content(text), where))
@@ -393,6 +393,6 @@ def parsed(name: str, text: str) -> KnownNetwork:
         raise ResourceError(f"{where}.name", loaded.name, f"expected {name}")
     if bool(loaded.mode_variable) == (len(loaded.modes) == 1):
         raise ResourceError(
-            f"{where}.mode_variable", loaded.mode_variable, "expected a name if there are several modes, else none"
+            f"{where}.mode_variable", loaded.mode_variable, "expected a name with several modes, and none with only one"
         )
     return loaded
