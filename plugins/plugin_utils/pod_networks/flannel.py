@@ -52,9 +52,9 @@ class Flannel(NetworkRules):
     def cni_configuration(self, internal_ip: str = "") -> dict[str, t.Any]:  # noqa: ARG002  # for subclasses
         """Return the configuration of flannel's CNI plugin.
 
-        Version 2 of the Windows CNI plugins' API requires an HCN namespace, which Docker containers do not have. With Docker, the
-        plugins therefore use version 1, and the policies have HNS's older format (containernetworking/plugins
-        win-bridge/sample-v1.conf and win-overlay/sample.conf).
+        Version 2 of the win-bridge and win-overlay plugins' API requires an HCN namespace, which Docker containers do
+        not have. With Docker, the plugins therefore use version 1, and the policies have HNS's older format
+        (containernetworking/plugins win-bridge/sample-v1.conf and win-overlay/sample.conf).
 
         The configuration does not contain the addresses of the cluster's DNS: the runtime passes on the addresses that
         the kubelet gives it (`dns` in the capabilities).

@@ -58,7 +58,7 @@ def endpoint_address(overlay_address: str) -> str:
 
 
 def winkernel(mode: Mode, pod_cidr: str, overlay_address: str = "") -> dict[str, t.Any]:
-    """Return the `winkernel` section of kube-proxy's configuration, or an empty mapping if another tool runs kube-proxy.
+    """Return kube-proxy's `winkernel` configuration section, or an empty mapping if another tool runs kube-proxy.
 
     Args:
         mode: the network's mode.

@@ -18,8 +18,8 @@ from .catalogue import Mode
 from .node_batch import ACCESS, replaced
 
 HEAD, TAIL, RESERVED = "config-head.yaml", "config-tail.yaml", "reservation"
-"""Names of the files in the pod's volume. The first two contain the parts of kube-proxy's configuration before and after
-the node's name, and the third contains the text of the file that reserves the source address."""
+"""Names of the files in the pod's volume. The first two contain the parts of kube-proxy's configuration before and
+after the node's name, and the third contains the text of the file that reserves the source address."""
 _QUERIES: t.Mapping[str, tuple[str, str]] = {
     # The last usable address of the pod CIDR, as kube_proxy.source_vip.
     "host-local": ("{.spec.podCIDR}", "(ip|((1<<(32-length))-1))-1"),
