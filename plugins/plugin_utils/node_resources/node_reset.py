@@ -3,8 +3,8 @@
 """The resources of the node_reset role, which return a machine to its state before it joined a cluster.
 
 The resources that a join creates are defined by node_resources/node_join.py, lifecycle/join.py and the networks' data
-files. A reset removes these resources, except those that the preparation of the machine also defines. It restores
-the latter to the state that the preparation gives them.
+files. A reset removes these resources. If the preparation of the machine also defines a resource, the reset restores
+that resource to the state after the preparation instead.
 """
 
 from __future__ import annotations

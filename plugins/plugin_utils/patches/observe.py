@@ -200,7 +200,7 @@ def discard_call() -> Call:
 
 
 def read(seen: Observation, windows: WindowsInfo) -> PatchObservation:
-    """Return the state of a node from its answers to the calls that the function `calls` returns.
+    """Read a node's state from the results of the observation calls that `calls` returns.
 
     Args:
         seen: the results of these calls.

@@ -101,7 +101,7 @@ def read(answer: CallResult | None, patches: t.Sequence[Patch], boots: int) -> d
         boots: number of reboots in this run so far.
 
     Returns:
-        Maps the name of each patch to the attempt to install the patch.
+        The attempts to install the patches. The keys are the names of the patches.
     """
     result = _result(answer)
     if not result.get("finished"):

@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.addresses import is_link_local
 
 _DNS = 3
-"""The address within the cluster's service network that kubespray gives to DNS, counted from 0. Source:
+"""The position, counted from 0, of the cluster's DNS address in the service network with kubespray. Source:
 `skydns_server` in kubespray's roles/kubespray_defaults/defaults/main/main.yml."""
 
 

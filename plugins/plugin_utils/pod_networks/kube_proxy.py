@@ -66,7 +66,8 @@ def winkernel(mode: Mode, pod_cidr: str, overlay_address: str = "") -> dict[str,
         overlay_address: the node's address in the network's overlay; empty if unknown.
 
     Raises:
-        ValueError: as for `source_vip` and `endpoint_address`.
+        ValueError: the pod CIDR is not a network, or too small for a Windows node, or `overlay_address` is not an IP
+            address.
     """
     rules = mode.kube_proxy
     if rules is None:
@@ -163,7 +164,7 @@ def reservation(mode: Mode, pod_cidr: str) -> tuple[str, str] | None:
         Path and content of the file.
 
     Raises:
-        ValueError: as for `source_vip`.
+        ValueError: the pod CIDR is not a network, or too small for a Windows node.
     """
     if mode.kube_proxy is None or mode.kube_proxy.source_vip != "host-local":
         return None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kube-proxy's DaemonSet for Windows, and its service account for nodes on which it runs as a Windows service."""
+"""kube-proxy's DaemonSet for Windows, and the service account for nodes on which kube-proxy runs as a service."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class PodNetwork:
 
     @property
     def accounts(self) -> list[str]:
-        """The service accounts (`NAMESPACE/NAME`) whose tokens the network's Windows services use."""
+        """The service accounts (`NAMESPACE/NAME`) whose tokens the services of the network and of kube-proxy use."""
         return [*self.rules.accounts, kube_proxy_pods.ACCOUNT] if self.runs_as_services else []
 
     def identity(self) -> dict[str, str]:

@@ -10,8 +10,9 @@ from .settings import ClusterSettings, KubernetesObject, NetworkFile, NetworkSer
 
 
 class NetworkRules:
-    """What this collection adds to nodes and the cluster for a network. This base class is for networks that other
-    tools install, and adds nothing.
+    """What this collection adds to nodes and the cluster for a network.
+
+    This base class is for networks that other tools install, and adds nothing.
 
     Args:
         settings: the network's variables.

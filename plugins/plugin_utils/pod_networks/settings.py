@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Settings of a network, its cluster and its nodes, read from variables. Also, the files and services of a network."""
+"""Settings of a network, its cluster and its nodes, as read from variables, and a network's files and services."""
 
 from __future__ import annotations
 
