@@ -53,7 +53,7 @@ class OwnTemplates:
     """An evaluator of templates for one host. It evaluates each variable on first use, and then caches the value.
 
     Args:
-        variables: variables by name, not templated.
+        variables: maps the names of variables to their values, not templated.
         template: Ansible's function that templates a value.
         decide: function that returns the result of the role_decision lookup plugin for a term. Without this function,
             Ansible runs the plugin.

@@ -250,7 +250,7 @@ def _volumes(cluster: ClusterSettings) -> list[dict[str, t.Any]]:
         "cni-net-dir": host_path(cluster.conf_dir),
         "cni-log-dir": "/var/log/calico/cni",
     }
-    # The role cni creates the folder of CNI configurations, to which only administrators have access.
+    # The cni role creates the folder of CNI configurations, to which only administrators have access.
     return [
         {
             "name": name,
