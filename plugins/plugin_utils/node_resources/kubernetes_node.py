@@ -39,7 +39,7 @@ hostprocess/PrepareNode.ps1."""
 
 
 _NSSM_DIR = "C:\\Program Files\\nssm"
-"""Default folder of nssm, which the role container_runtime installs."""
+"""Default folder of nssm, which the container_runtime role installs."""
 _FLAGS: t.Mapping[str, str] = types.MappingProxyType(
     {
         # kubeadm writes flags to this file. They must be on the command line, or the kubelet starts without them.
@@ -48,26 +48,26 @@ _FLAGS: t.Mapping[str, str] = types.MappingProxyType(
     }
 )
 _LOG_FOLDER = "C:\\var\\log\\kubelet"
-"""Folder of the kubelet's log, which nssm writes, if no log file is set."""
+"""Folder in which nssm writes the kubelet's log if the settings name no log file."""
 
 _OF_CLOUD: t.Mapping[str, str] = {"cloud-provider": "external", "node-ip": "0.0.0.0"}  # noqa: S104 - not an interface
 """Flags of a kubelet whose cloud provider is external. Without `node-ip`, the node has no address until the provider
-has set one, and pods that need the host's address cannot start. With 0.0.0.0, the kubelet uses the address that
+has set its address, and pods that need the host's address cannot start. With 0.0.0.0, the kubelet uses the address that
 it would detect without a provider (kubernetes/kubernetes#125337)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubernetesSettings(KubeletVariables):
-    """The variables `kubernetes_node_*`, and settings that depend on the container runtime and the pod network."""
+    """The `kubernetes_node_*` variables, and settings that depend on the container runtime and the pod network."""
 
     downloads: Downloads
     is_docker: bool
     network_services: tuple[str, ...] = ()
-    """Services of the pod network, which depend on the kubelet, in the order in which to stop them."""
+    """The pod network's services, which depend on the kubelet. They are stopped in this order."""
     nssm_dir: str = ""
     """Folder of nssm, which runs the kubelet unless `kubelet_service` is native."""
     network_labels: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Labels for the pod network that a machine sets on its node when it joins by itself; empty without launcher."""
+    """Node labels for the pod network, set when the machine joins by itself; empty if no launcher runs the kubelet."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> KubernetesSettings:
@@ -147,7 +147,7 @@ class KubernetesSettings(KubeletVariables):
 
 
 def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the Kubernetes resources of a node. The kubelet's service comes last. The resources do not start it.
+    """Return the Kubernetes resources of a node. The kubelet's service comes last, and is not started.
 
     Args:
         settings: the role's variables.
@@ -265,7 +265,7 @@ def kubelet_services(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def _launcher(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the resources of the launcher. It sets `network_labels` in addition to the labels that kubeadm sets."""
+    """Return the resources of the launcher, which sets `network_labels` in addition to kubeadm's labels."""
     labels = ",".join(f"{name}={value}" for name, value in settings.network_labels.items())
     commands = kubelet_launcher.Commands(
         join_commands.commands(settings.pre_kubeadm_commands, "pre_kubeadm_commands"),
@@ -355,7 +355,7 @@ def _folders(settings: KubernetesSettings) -> list[ResourceMapping]:
 
     Access to these folders is restricted before any file is written there, with two exceptions. C:\var\lib\kubelet\pods
     keeps the access list that Windows gives to folders in C:\, because containers that run as ContainerUser write to
-    volumes of pods with the rights of the group Users (kubernetes/kubernetes#75049). A log folder of the kubelet
+    volumes of pods with the rights of the Users group (kubernetes/kubernetes#75049). A log folder of the kubelet
     outside C:\var\log is not restricted either. A live node is drained (`disrupts`) before untrusted content, such as a
     kubelet.exe that a user owns, is moved out of the folders of programs and settings.
     """

@@ -40,7 +40,7 @@ class JoinedNode:
     internal_ip: str
     """Address of the node in the cluster; empty if unknown."""
     overlay_address: str
-    """Address of the node in the network's overlay; empty if there is no overlay, or no address yet."""
+    """Address of the node in the pod network's overlay; empty if there is no overlay, or no address yet."""
     kube_proxy_configuration: t.Mapping[str, t.Any]
     network: PodNetwork
     kubernetes: KubernetesSettings
@@ -51,16 +51,16 @@ class JoinedNode:
     cluster_cidr: str
     """CIDR of all pods in the cluster."""
     tokens: t.Mapping[str, str]
-    """Tokens of the service accounts of the pod network and kube-proxy, by the account's `NAMESPACE/NAME`; empty if the
+    """Maps each service account of the pod network and kube-proxy, as `NAMESPACE/NAME`, to its token; empty if the
     pod network and kube-proxy do not run as services."""
     tokens_known: bool
     conf_dir: str
     """Folder of CNI configurations."""
     folders: t.Mapping[str, str]
-    """Folders of the pod network's programs, by the names of their variables without the prefix `cni_`."""
+    """Maps the name of each folder variable of the pod network, without its `cni_` prefix, to the folder's path."""
     nssm_dir: str
     network_changes: bool
-    """Whether the node still has its previous pod network, which must be removed before the new one is recorded."""
+    """Whether the previous pod network must still be removed from the node before the new one can be recorded."""
     former_services: str
     """The pod network (a value of `cni_plugin`) whose programs ran as services in the last run; empty if none did."""
 
@@ -171,7 +171,7 @@ def possible(node: JoinedNode) -> list[ResourceMapping]:
 def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
     r"""Return kube-proxy's configuration.
 
-    If kube-proxy runs in a pod, the pod makes the folder `access` a link to the folder with its token and kubeconfig.
+    If kube-proxy runs in a pod, the pod creates `access` as a link to the folder with the pod's token and kubeconfig.
 
     Args:
         node: the node.
@@ -228,7 +228,7 @@ def _paths(files: NetworkFiles) -> list[str]:
 
 
 def _reserved_address(node: JoinedNode) -> list[ResourceMapping]:
-    """Return the resource of the file that reserves kube-proxy's source address. It precedes kube-proxy's resources."""
+    """Return the File resource that reserves kube-proxy's source address, or an empty list if none is reserved."""
     reserved = node.network.reservation(node.pod_cidr)
     if reserved is None:
         return []
@@ -271,7 +271,7 @@ def _services(node: JoinedNode) -> list[ResourceMapping]:
 def _is_configured(node: JoinedNode) -> bool:
     """Return whether this run may write the CNI configuration.
 
-    If the pod network runs as services, their tokens must be known: otherwise the services cannot be defined yet.
+    If the pod network runs as services, the tokens of its services must be known. Without them, no service is defined.
     """
     network = node.network
     known = node.tokens_known or not network.runs_as_services
@@ -337,8 +337,8 @@ def _parameters(service: NetworkService) -> list[ResourceMapping]:
 def _network_service(node: JoinedNode, service: NetworkService, needed: str) -> ResourceMapping:
     """Return the Service resource of one of the pod network's services.
 
-    A change of the configuration or token restarts the service. If its start may interrupt the connection, a detached
-    process restarts it.
+    A change of the configuration or token restarts the service. If a start of the service may interrupt the
+    connection, a detached process restarts the service.
     """
     return {
         "type": "Service",

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role node_reset, which return a machine to its state before it joined a cluster.
+"""The resources of the node_reset role, which return a machine to its state before it joined a cluster.
 
 The resources that a join creates are defined by node_resources/node_join.py, lifecycle/join.py and the networks' data
-files. A reset removes these resources, except those that the preparation of the machine also defines: it restores
-those to the state that the preparation gives them.
+files. A reset removes these resources. If the preparation of the machine also defines a resource, the reset restores
+that resource to the state after the preparation instead.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class ResetMachine:
     conf_dir: str
     """Folder of CNI configurations."""
     folders: t.Mapping[str, str]
-    """Paths of the folders for the networks' programs. The keys are variable names without the prefix `cni_`."""
+    """Maps the name of each folder variable of the pod networks, without its `cni_` prefix, to the folder's path."""
     prepared: t.Sequence[ResourceMapping]
     """The resources that the preparation defines."""
     network_remains: t.Sequence[ResourceMapping]
-    """The resources that remove what networks installed on the node. They keep what the preparation defines."""
+    """The resources that remove what pod networks installed, but not what the preparation of the machine installed."""
     keep_logs: bool
     unused_images: ResourceMapping | None
     """The resource that removes unused images, or None if images are kept."""
@@ -79,7 +79,7 @@ class ResetMachine:
 
         Args:
             variables: the host's variables.
-            prefix: prefix of role node_reset's variables.
+            prefix: prefix of the node_reset role's variables.
 
         Returns:
             The machine.
@@ -126,7 +126,7 @@ def resources(machine: ResetMachine) -> list[ResourceMapping]:
         machine: the machine.
 
     Returns:
-        The resources, in the order in which they are applied: services first, because they use the files.
+        The resources, in the order in which they are applied. Services precede the files and folders that they use.
 
     Raises:
         ResourceError: the folder of CNI configurations, which a reset empties, contains programs or prepared files.
@@ -159,7 +159,7 @@ def service_names() -> tuple[str, ...]:
 def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
     """Return the kubelet service's resources as the preparation defines them, but stopped and without kubeadm's flags.
 
-    If nssm runs the kubelet, its arguments are a separate resource.
+    If nssm runs the kubelet, the kubelet's arguments are a separate resource.
     """
     of_join = ("arguments_from_file", "arguments_variable", "arguments_for_kubelet", "restarts")
     *parameters, service = (
@@ -173,7 +173,7 @@ def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
 def _removed(made: t.Iterable[ResourceMapping], machine: ResetMachine) -> t.Iterator[ResourceMapping]:
     """Yield the resources that remove what a join created, except folders.
 
-    What the preparation also defines is kept.
+    Resources that the preparation of the machine also defines are skipped.
     """
     prepared = {(one["type"], _name(one).casefold()) for one in machine.prepared}
     made = [one for one in made if (one["type"], _name(one).casefold()) not in prepared]
@@ -266,6 +266,6 @@ def _name(one: ResourceMapping) -> str:
 
 
 def _program_folders(variables: Variables) -> dict[str, str]:
-    """Return the paths of the folders for all networks' programs, by variable name without the prefix `cni_`."""
+    """Map the name of each folder variable of all pod networks, without its `cni_` prefix, to the folder's path."""
     names = {one.destination for known in catalogue().values() for one in known.programs.values()}
     return {name: str(variables.optional(f"cni_{name}", f"C:\\{name}")) for name in sorted(names)}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role node_upgrade: a separate kubeadm.exe for each Kubernetes version of a stepwise upgrade."""
+"""The resources of the node_upgrade role: a separate kubeadm.exe for each Kubernetes version of a stepwise upgrade."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ def programs(
     """Return the resources that put the kubeadm.exe of each step of an upgrade on the node.
 
     Args:
-        settings: the variables of role kubernetes_node.
-        steps: the Kubernetes versions to which the node is upgraded, in order. The last may be the version in the
-            settings.
-        origins: origins of archives, by version. The origin for the version in the settings comes from the settings.
+        settings: the variables of the kubernetes_node role.
+        steps: the Kubernetes versions to which the node is upgraded, one after the other. The last may be the version
+            in the settings.
+        origins: maps each version to the origin of its archive. For the version in the settings, the origin in the
+            settings is used.
 
     Returns:
         The resources, in the order in which they are applied.

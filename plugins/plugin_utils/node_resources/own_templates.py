@@ -53,9 +53,9 @@ class OwnTemplates:
     """An evaluator of templates for one host. It evaluates each variable on first use, and then caches the value.
 
     Args:
-        variables: variables by name, not templated.
+        variables: maps the names of variables to their values, not templated.
         template: Ansible's function that templates a value.
-        decide: function that returns the result of the lookup plugin role_decision for a term. Without this function,
+        decide: function that returns the result of the role_decision lookup plugin for a term. Without this function,
             Ansible runs the plugin.
     """
 
@@ -161,7 +161,7 @@ def cluster_hosts(groups: t.Mapping[str, t.Sequence[str]]) -> list[str]:
 
 @functools.cache
 def compiled() -> t.Mapping[str, _Expression]:
-    """Return the compiled templates of the roles' defaults and variables, by template text."""
+    """Return the compiled templates of the roles' defaults and variables. The keys are the templates' texts."""
     environment = jinja2.Environment(undefined=_Undefined, autoescape=False)  # noqa: S701 - no HTML
     filters = core.FilterModule().filters()
     environment.filters |= {name: filters[name] for name in _ANSIBLE_FILTERS}
@@ -186,7 +186,7 @@ def _texts(value: t.Any) -> t.Iterator[str]:
 
 
 def _compile(environment: jinja2.Environment, text: str) -> _Expression | None:
-    """Return the compiled template, or None if it has more than one expression or only Ansible can evaluate it."""
+    """Return the compiled template, or None if it is not a single expression that this module can evaluate."""
     match = _EXPRESSION.fullmatch(text)
     if match is None:
         return None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of each role, by role name."""
+"""The resources of each role."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _image_cache(variables: Variables) -> list[ResourceMapping]:
 def _installed(variables: Variables) -> list[str]:
     """Return the paths of the cached files that roles other than image_cache install.
 
-    A role is included if the host has its variables, even if the play does not apply the role.
+    A role is included if the host has the role's variables, even if the play does not apply the role.
     """
     paths: list[str] = []
     for role in (container_runtime.ROLE, cni.ROLE, kubernetes_node.ROLE, cloudbase_init.ROLE):
@@ -81,4 +81,4 @@ ROLES: t.Mapping[str, t.Callable[[Variables], list[ResourceMapping]]] = types.Ma
         ),
     }
 )
-"""The functions that build each role's resources, by role name."""
+"""Maps the name of each role to the function that builds the role's resources."""

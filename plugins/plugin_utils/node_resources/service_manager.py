@@ -59,11 +59,11 @@ def installed(
 
 
 def resources(settings: ServiceManagerSettings, *, stops: t.Sequence[str]) -> list[ResourceMapping]:
-    """Return the resources of nssm, which runs pod network services or the kubelet, for a node with containerd.
+    """Return the resources that install nssm on a node with containerd, to run the kubelet or pod network services.
 
     Args:
         settings: the role's variables.
-        stops: as for `installed`.
+        stops: services to stop before nssm.exe is replaced, as in `installed`.
     """
     archive = artifact(settings, settings.downloads)
     return [archive, installed(archive, settings, stops=stops)]

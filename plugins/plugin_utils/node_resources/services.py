@@ -19,15 +19,15 @@ DOCKER_NETWORK_SERVICES = (
     *(name for known in catalogue().values() if "docker" in known.supported.runtimes for name in known.services),
     KUBE_PROXY,
 )
-"""Names of kube-proxy's service and of the services of all networks that work with Docker."""
+"""Names of kube-proxy's service and of the services of all pod networks that work with Docker."""
 
 
 def network_services(variables: Variables) -> tuple[str, ...]:
     """Return the names of the pod network's services that a node may have, in the order in which they stop.
 
     These services depend on the kubelet, so they are stopped before it. On an overlay, kube-proxy also depends on
-    flanneld, and stops with it. The network of a node with Docker always runs as services; role cni sets the variable
-    `winkube_network_services` for other nodes.
+    flanneld, and stops together with flanneld. With Docker, the pod network always runs as services. With containerd,
+    the variable `winkube_network_services`, which the cni role sets, names the services.
 
     Args:
         variables: the host's variables.

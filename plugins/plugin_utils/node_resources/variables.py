@@ -30,10 +30,10 @@ class Variables:
     """The variables of a host. Each variable is templated, checked and converted when it is first read, then cached.
 
     Args:
-        variables: variables by name, not templated.
+        variables: maps the names of variables to their values, not templated.
         template: function that templates a value.
-        decisions: functions that decide the value of a variable (package role_decisions), by variable name. Without
-            these functions, Ansible calls the lookup plugin role_decision.
+        decisions: maps names of variables to the functions in `role_decisions` that compute their values. Without
+            these functions, Ansible calls the role_decision lookup plugin.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class Variables:
         """Return a variable's value, converted to the variable's type. Declared variables are converted only once.
 
         Args:
-            variable: the variable.
+            variable: the variable's declaration.
 
         Raises:
-            MissingVariableError: as in `value`.
-            ResourceError: as in `value`.
+            MissingVariableError: the host has no such variable.
+            ResourceError: the value is not of the variable's type.
         """
         value = self.value(variable.name)
         known = variable.name in self._converted
@@ -151,8 +151,8 @@ class Variables:
         Args:
             host: name of the host in the inventory.
             name: name of the variable.
-            keys: as in `part`.
-            default: as in `part`.
+            keys: keys of nested mappings that lead to the part.
+            default: returned if the host does not have the variable or the part.
 
         Returns:
             The value without Ansible's tags.
@@ -198,16 +198,16 @@ class Variables:
         """Return a dataclass as `read` does, but without calling the dataclass's method `of`.
 
         Args:
-            settings: as in `read`.
-            prefix: as in `read`.
+            settings: the dataclass. Its annotations are the types of the variables.
+            prefix: prefix of the variables' names, which is the role's name.
             given: values of fields that are not read from variables.
 
         Returns:
             The dataclass.
 
         Raises:
-            MissingVariableError: as in `read`.
-            ResourceError: as in `read`.
+            MissingVariableError: the host does not have a variable.
+            ResourceError: a value does not match the type of its field.
         """
         values = dict(given)
         for field, variable in _variables(t.cast("t.Hashable", settings), prefix).items():
@@ -220,5 +220,5 @@ class Variables:
 
 @functools.cache
 def _variables(settings: t.Any, prefix: str) -> t.Mapping[str, Variable]:
-    """Return the variable for each field of a dataclass, by field name."""
+    """Map the name of each field of a dataclass to the variable that sets the field."""
     return dict(zip(properties(settings), variables(settings, prefix).values(), strict=True))

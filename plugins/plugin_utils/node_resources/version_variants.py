@@ -106,7 +106,7 @@ def components(host: Variables) -> list[SettableComponent]:
 
 
 def _cached(host: Variables) -> dict[str, list[str]]:
-    """Return the versions that role image_cache stores in the cache, by kind of component, oldest first."""
+    """Map each kind of artifact to the versions that the image_cache role stores in the cache, oldest first."""
     settings = host.read(image_cache.ArtifactCacheSettings, image_cache.ROLE)
     versions: dict[str, list[str]] = {}
     for one in image_cache.artifacts(settings, []):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role windows_settings: settings that Windows needs before Kubernetes programs are installed."""
+"""The resources of the windows_settings role: settings that Windows needs before Kubernetes programs are installed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROLE = "windows_settings"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WindowsSettings(SystemVariables):
-    """The variables `windows_settings_*`."""
+    """The `windows_settings_*` variables."""
 
     proxy: Proxy
 

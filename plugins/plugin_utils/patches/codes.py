@@ -36,7 +36,7 @@ MEANINGS: t.Mapping[int, Meaning] = {
     0x80244022: "temporary",
     0x80244017: "failed",
 }
-"""Meanings by exit code or HRESULT (unsigned). A code that is not listed is a failure."""
+"""Maps exit codes and unsigned HRESULTs to their meanings. A code that is not listed is a failure."""
 
 CAUSES: t.Mapping[int, str] = {
     2: "the file was not found",

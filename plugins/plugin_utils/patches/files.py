@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Patches that are files: the calls that download, verify and install a patch, and how to read their results (no I/O).
 
-If a call fails, later calls for the same patch are skipped, but other patches are still installed: each call depends
-only on calls for its own patch.
+If a call fails, later calls for the same patch are skipped, but other patches are still installed, because each call
+depends only on calls for its own patch.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _UNSIGNED: tuple[Json, ...] = ("NotSigned", "NotSupportedFileFormat")
 _DONE = (0, 3010, 1641)
 _ALREADY = 2359302
 _UNTRUSTED = (0x800B0109, 0x800B010A, 0x800B0112)
-"""Error codes for an untrusted root certificate. Installers also report them after test signing was enabled, but before
-the reboot that activates it."""
+"""Error codes for an untrusted root certificate. Installers also report these codes between enabling test signing and
+the reboot that activates test signing."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ def file_calls(
         node: the state of the node.
         rules: the user's rules.
         present: the result of `@read-file` for the paths of the patch's files.
-        pushed: number of uploaded pieces by path, for files from the controller.
+        pushed: maps the path of each file that comes from the controller to the number of its uploaded pieces.
     """
     calls: list[Call] = []
     if only_test_signing(patch, node):
@@ -200,7 +200,7 @@ def read(patch: Patch, results: t.Mapping[str, CallResult], boots: int) -> Attem
 
     Args:
         patch: the patch.
-        results: results of the patch's calls, by ID without the prefix.
+        results: maps the ID of each call for the patch, without the scope's prefix, to the call's result.
         boots: number of reboots in this run so far.
     """
     signing = results.get("testsigning")
@@ -292,6 +292,6 @@ def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[s
 
 
 def _hint(signature: CallResult | None) -> str:
-    """Return a hint that the file's signer is not trusted, or an empty string if its signature has another status."""
+    """Return a hint that the file's signer is not trusted, or an empty string if the signature does not show this."""
     status = (signature.first or {}).get("Status") if signature is not None else None
     return f"its signature is {signed_by(t.cast('CallResult', signature))}" if status in _NOT_TRUSTED else ""

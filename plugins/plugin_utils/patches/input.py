@@ -34,13 +34,13 @@ _FOR_TESTS = "installfortestingpurposesonly"
 extensions/windows-patches/README.md."""
 
 Find = t.Callable[[str], str]
-"""Function that returns the path on the controller of a file with a relative name. It raises ResourceError if there is
-no such file."""
+"""Function that takes a relative file name and returns the file's path on the controller. It raises ResourceError if
+there is no such file."""
 
 
 @functools.cache
 def known_builds() -> t.Mapping[str, Build]:
-    """Return the Windows builds that known cumulative updates install (data/cumulative_updates.json), by KB number."""
+    """Map the KB number of each cumulative update in data/cumulative_updates.json to the Windows build it installs."""
     data = json.loads((DATA / "cumulative_updates.json").read_text(encoding="utf-8"))
     return {kb: _build(f"data: {kb}", build) for kb, build in data["builds"].items()}
 

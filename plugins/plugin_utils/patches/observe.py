@@ -52,7 +52,7 @@ class Leftovers:
     batches: tuple[str, ...] = ()
     """Keys of batches that were started and have no result: they are still running, or were lost."""
     jobs: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
-    """Process IDs of running Windows Update jobs, by key."""
+    """Maps the key of each running Windows Update job to its process ID."""
     done: tuple[str, ...] = ()
     """Keys of batches and jobs that have ended. Their results can be removed."""
     cache: bool = False
@@ -68,7 +68,7 @@ class PatchObservation:
     files: CallResult
     """The patch files on the node, as `@read-file` reports them."""
     pieces: t.Mapping[str, int]
-    """Sizes in bytes of the pieces of patch files that the controller has uploaded, by path in lower case."""
+    """Maps the lower-case path of each uploaded piece of a patch file to its size in bytes."""
     free: int | None = None
     """Free bytes on the system disk, or None if unknown."""
     settled: bool = True
@@ -132,7 +132,7 @@ def settle_calls(seconds: float) -> tuple[Call, ...]:
     """Return the calls that wait until the update stack is idle. If a call reaches its time limit, the next call runs.
 
     After a reboot, TiWorker finishes the installation of updates. Before TiWorker starts, and for minutes after it has
-    ended, only the service TrustedInstaller runs.
+    ended, only the TrustedInstaller service runs.
     """
     delay = max(0.1, min(5.0, seconds / 40))
     short = max(1, int(seconds / 5 / delay))
@@ -176,10 +176,10 @@ def enable_calls(services: t.Sequence[str]) -> tuple[Call, ...]:
 
 
 def restore_calls(services: t.Mapping[str, str]) -> tuple[Call, ...]:
-    """Return the calls that restore what `enable_calls` changed.
+    """Return the calls that restore the start types of the services that `enable_calls` changed.
 
     Args:
-        services: the start types to restore, by service name.
+        services: maps the name of each of these services to the start type to restore.
     """
     restoring: list[Call] = []
     for name, start in services.items():
@@ -200,10 +200,10 @@ def discard_call() -> Call:
 
 
 def read(seen: Observation, windows: WindowsInfo) -> PatchObservation:
-    """Return the state that the results of `calls` describe.
+    """Read a node's state from the results of the observation calls that `calls` returns.
 
     Args:
-        seen: the results of the calls.
+        seen: the results of these calls.
         windows: the version of Windows that was read at the same time.
 
     Raises:

@@ -41,7 +41,7 @@ class PatchRecord:
     """Latest observed state of the patch."""
     attempts: list[Attempt] = dataclasses.field(default_factory=list)
     _observed_after: tuple[int, int] = (0, 0)
-    """Numbers of attempts and reboots before the latest observation."""
+    """The number of attempts and the number of reboots before the latest observation."""
 
     def record_state(self, verdict: PatchState, boots: int = 0) -> None:
         """Record the state of the patch on the node, observed after a number of reboots in this run."""
@@ -100,8 +100,8 @@ def conclude(record: PatchRecord, node: NodePatches, *, boots: int, blocked: str
         record: the history of the patch in this run.
         node: the latest observed state of the node.
         boots: number of reboots in this run.
-        blocked: the reason if patches without an attempt have failed. If it is empty, as in check mode, such a patch
-            keeps its observed state.
+        blocked: why patches that were not attempted count as failed. If this reason is empty, as in check mode, such a
+            patch keeps its observed state.
     """
     verdict = record.verdict or PatchState(status="failed", why="the node was not observed")
     if verdict.status != "to_install":

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Patches, the reported state of a node, and which patches the node has (docs/patches.md; no I/O)."""
+"""Patches, and whether a node has them according to its reported state (docs/patches.md; no I/O)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class PatchFile:
 
     @property
     def extension(self) -> str:
-        """The file name's extension in lower case, with its dot."""
+        """The file name's extension in lower case, including the dot."""
         return "." + self.name.rpartition(".")[2].lower()
 
 
@@ -59,18 +59,18 @@ class Patch:
 
     name: str
     kb: str = ""
-    """KB number such as `KB5034439`; empty if the entry has none."""
+    """KB number such as `KB5034439`; empty if the user's entry has none."""
     build: Build | None = None
     """The build that a cumulative update installs."""
     package: str = ""
     """Pattern for the name of the package that the patch installs."""
     file: PatchFile | None = None
     requires: tuple[PatchFile, ...] = ()
-    """Checkpoint updates that must be in the same folder as the file."""
+    """Checkpoint updates that must be in the same folder as the patch's file."""
     arguments: tuple[str, ...] = ()
     """Command-line arguments of an `.exe` patch file."""
     test_signed: bool | None = None
-    """Whether the file is test-signed, or None if this is unknown until its signature is checked."""
+    """Whether the patch's file is test-signed, or None if this is unknown until the file's signature is checked."""
     windows: tuple[str, ...] = ()
 
     @property
@@ -131,14 +131,14 @@ class NodePatches:
     """Hotfixes by KB number."""
     packages: tuple[Package, ...] = ()
     logged: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Titles of the updates that Windows Update logged as installed, by KB number."""
+    """Maps the KB number of each update that Windows Update logged as installed to the update's title."""
     secure_boot: bool = False
     test_signing: bool = False
     """Whether the system was started with test signing."""
     disabled: tuple[str, ...] = ()
     """Disabled services that an installation needs."""
     to_restore: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Original start types, by service, of services that a run changed and has not restored."""
+    """Maps the name of each service whose start type a run changed and has not restored to the original start type."""
 
     @property
     def build(self) -> Build:
@@ -203,7 +203,7 @@ def _listed(patch: Patch, node: NodePatches) -> PatchState:
 
 
 def _for_others(build: int) -> str:
-    """Return advice to limit a patch to the Windows version of a build, or an empty string if the build is unknown."""
+    """Return the advice to limit a patch to one version of Windows, or an empty string if the build is unknown."""
     version = windows_versions.SUPPORTED.get(build)
     return f'; set windows: ["{version}"] in its entry, so that other nodes skip the patch' if version else ""
 

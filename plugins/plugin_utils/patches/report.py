@@ -90,12 +90,12 @@ def _entry(record: PatchRecord, verdict: PatchState) -> dict[str, t.Any]:
 
 
 def table(entries: t.Sequence[t.Mapping[str, t.Any]]) -> str:
-    """Return the patches as lines of text: name, status, reason."""
+    """Return a table as text. Each line shows the name of a patch, its status and the reason for this status."""
     return "\n".join(text_table([(str(entry["name"]), entry["status"], entry["message"]) for entry in entries]))
 
 
 def _changes(run: PatchRun, verdicts: t.Sequence[PatchState], *, check_mode: bool) -> list[dict[str, t.Any]]:
-    """Return the run's changes for reports, in the form in which module node_state returns its changes."""
+    """Return the run's changes for reports, in the form in which the node_state module returns its changes."""
     changes = []
     for record, verdict in zip(run.records, verdicts, strict=True):
         if record.changed or (check_mode and verdict.status == "to_install"):
@@ -176,7 +176,7 @@ def _is_update(package: t.Any) -> bool:
 
 
 def release_notes(shown: t.Mapping[str, t.Any]) -> str:
-    """Return System Info and Installed QFEs of patch_info's result as text, in the layout of AKS' release notes."""
+    """Return patch_info's system information and installed QFEs as text, in the layout of AKS' release notes."""
     system = shown["system_info"]
     lines = ["System Info"]
     labels = (("OS Name", "os_name"), ("OS Version", "os_version"), ("OS InstallType", "os_install_type"))

@@ -72,7 +72,7 @@ class PatchRun:
         self.warnings: list[str] = []
 
     def run(self) -> None:
-        """Patch the node. The records contain the outcome, even after an exception.
+        """Patch the node. The records of the patches contain the outcome, even after an exception.
 
         Raises:
             NodeError: the run cannot continue.

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Install public patches with ansible.windows.win_updates: its options, the wait for its job, and its result (no I/O).
+"""The options and results of ansible.windows.win_updates, which installs public patches in a separate job (no I/O).
 
-The job runs the module with Ansible's `async`, so the job's result is the module's result. See the `wait` mode at the
+Ansible's `async` runs the module in this job, so the job's result is the module's result. See the `wait` mode at the
 end of win_updates.ps1.
 """
 
@@ -28,7 +28,7 @@ WAITED, ENDED = UPDATE.id("waited"), UPDATE.id("ended")
 """IDs of two calls. The first waits for the job until a time limit. The second fails if the job has not ended by
 then."""
 SERVERS: t.Mapping[str, str] = {"default": "default", "wsus": "managed_server", "windows_update": "windows_update"}
-"""Names of update servers in win_updates, by their names in this collection."""
+"""Maps this collection's name of each update server to the server's name in win_updates."""
 _DELAY = 1.0
 _NO_HRESULT = -1
 
@@ -96,12 +96,12 @@ def read(answer: CallResult | None, patches: t.Sequence[Patch], boots: int) -> d
     """Return the outcome of the Windows Update job for each patch.
 
     Args:
-        answer: result of the call `wu.answer`.
+        answer: result of the `wu.answer` call, which reads the job's result.
         patches: the patches that win_updates was given.
         boots: number of reboots in this run so far.
 
     Returns:
-        Attempts by patch name.
+        The attempts to install the patches. The keys are the names of the patches.
     """
     result = _result(answer)
     if not result.get("finished"):

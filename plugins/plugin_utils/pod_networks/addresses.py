@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.addresses import is_link_local
 
 _DNS = 3
-"""The index of the address that kubespray gives to the cluster's DNS, within the network of the services. Source:
+"""The position, counted from 0, of the cluster's DNS address in the service network with kubespray. Source:
 `skydns_server` in kubespray's roles/kubespray_defaults/defaults/main/main.yml."""
 
 
@@ -18,8 +18,8 @@ def kubespray_dns(services: str) -> str:
     """Return the DNS address that kubespray assigns, or an empty string if no sufficiently large network is given.
 
     Args:
-        services: network of the services in CIDR notation, or several networks separated by commas, of which the first
-            is used.
+        services: the cluster's service network in CIDR notation, or several networks separated by commas, of which
+            the first is used.
     """
     try:
         network = ipaddress.ip_network(services.split(",")[0].strip(), strict=False)

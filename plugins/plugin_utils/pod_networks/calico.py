@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico on Windows nodes: how Calico is installed in the cluster, and the objects that run Calico as pods.
+"""Calico on Windows nodes: how Calico is installed in the cluster, and the Kubernetes objects that run it as pods.
 
 The Tigera operator runs Calico on Windows nodes itself. If manifests (for example kubespray's) installed Calico, this
 collection applies the operator's DaemonSet for the cluster's Calico version (tigera/operator v1.40.8,
 pkg/render/windows.go). Differences from the operator's DaemonSet:
 
-* The init container uninstall-calico is left out. It removes installations without HostProcess containers, and deletes
+* The uninstall-calico init container is left out. It removes installations without HostProcess containers, and deletes
   a service named kube-proxy.
 * The address of the API server is literal, because its service can be reached only after kube-proxy has started, and
   kube-proxy waits for Calico's network.
@@ -29,7 +29,8 @@ _NAME = "calico-node-windows"
 _CONFIG_MAP = "cni-config-windows"
 _LABELS = {"k8s-app": _NAME}
 _MOUNT = "$env:CONTAINER_SANDBOX_MOUNT_POINT"
-"""Path at which Windows mounts the image of a HostProcess container. PowerShell or containerd expands the variable."""
+"""The environment variable with the path at which Windows mounts a HostProcess container's image. PowerShell or
+containerd expands it."""
 _BACKENDS = {"vxlan": "vxlan", "bgp": "windows-bgp"}
 _SYSTEM = {"windowsOptions": {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\system"}}
 _TOLERATIONS = (
@@ -55,7 +56,7 @@ def runs_elsewhere(facts: t.Mapping[str, t.Any]) -> bool:
     """Return whether the Tigera operator or another tool's DaemonSet runs Calico on Windows nodes.
 
     Args:
-        facts: as for `mode_of`.
+        facts: `calico` in the result of cluster_info.
     """
     return bool(facts.get("installation")) or facts.get("windows_daemon_set") == "other"
 
@@ -67,18 +68,18 @@ class Calico(NetworkRules):
 
     @staticmethod
     def cluster_mode(facts: t.Mapping[str, t.Any], of_cluster: t.Callable[[str], t.Any]) -> str:
-        """Return the mode that the cluster uses or, if it uses none yet, the mode that kubespray will set up.
+        """Return Calico's mode in the cluster or, if Calico is not set up yet, the mode that kubespray will set up.
 
         kubespray's default is VXLAN without BGP.
 
         Args:
-            facts: as for `mode_of`.
+            facts: `calico` in the result of cluster_info.
             of_cluster: function that returns a variable of the cluster, or an empty string if it is not set.
         """
         return mode_of(facts) or ("bgp" if str(of_cluster("calico_network_backend")) == "bird" else "vxlan")
 
     def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:
-        """Return Calico's Windows DaemonSet and its ConfigMap, or an empty list if something else runs it.
+        """Return Calico's DaemonSet and ConfigMap for Windows, or an empty list if something else runs Calico.
 
         Args:
             cluster: the cluster.
@@ -103,7 +104,7 @@ class Calico(NetworkRules):
         ]
 
     def images(self, cluster: ClusterSettings) -> list[str]:
-        """Return Calico's images for Windows, or an empty list if its version is unknown or something else runs Calico.
+        """Return Calico's images for Windows, or an empty list if the version is unknown or something else runs Calico.
 
         Args:
             cluster: the cluster.
@@ -211,7 +212,7 @@ class Calico(NetworkRules):
         }
 
     def _environment(self, cluster: ClusterSettings) -> list[dict[str, t.Any]]:
-        """Return the environment variables of the containers node, felix and confd."""
+        """Return the environment variables of the node, felix and confd containers."""
         facts = cluster.linux
         typha = str(facts.get("typha") or "")
         namespace = str(facts.get("namespace") or _NAMESPACE)
@@ -249,7 +250,7 @@ def _volumes(cluster: ClusterSettings) -> list[dict[str, t.Any]]:
         "cni-net-dir": host_path(cluster.conf_dir),
         "cni-log-dir": "/var/log/calico/cni",
     }
-    # The role cni creates the folder of CNI configurations, to which only administrators have access.
+    # The cni role creates the folder of CNI configurations, to which only administrators have access.
     return [
         {
             "name": name,
@@ -260,10 +261,10 @@ def _volumes(cluster: ClusterSettings) -> list[dict[str, t.Any]]:
 
 
 def host_path(path: str) -> str:
-    r"""Return a Windows path in the form that the operator uses: `/opt/cni/bin` for `C:\opt\cni\bin`.
+    r"""Return a Windows path in the form that the Tigera operator uses: `/opt/cni/bin` for `C:\opt\cni\bin`.
 
     Args:
-        path: the path.
+        path: Windows path, such as `C:\opt\cni\bin`.
     """
     slashes = path.replace("\\", "/")
     return slashes[2:] if slashes[:2].lower() == "c:" else slashes

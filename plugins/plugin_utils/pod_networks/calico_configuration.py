@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The configuration of Calico's CNI plugin for Windows. The container install-cni replaces its placeholders.
+"""The configuration of Calico's CNI plugin for Windows. The install-cni container fills in the placeholders.
 
 Source of the keys and placeholders: tigera/operator v1.40.8 pkg/render/windows.go, projectcalico/calico v3.31.5
 cni-plugin/pkg/install (install.go, install_windows.go).
@@ -13,7 +13,7 @@ import typing as t
 from .settings import ClusterSettings, NetworkSettings
 
 MAC_PREFIX = "0E-2A"
-"""First bytes of the pods' MAC addresses: Calico's default."""
+"""First bytes of the pods' MAC addresses, as in Calico's default configuration."""
 
 
 def cni_configuration(

@@ -73,7 +73,7 @@ class Mode:
     delegate: str = ""
     """The CNI plugin that flannel's CNI plugin calls."""
     patches: t.Mapping[str, Patches] = dataclasses.field(default_factory=dict)
-    """The oldest patches that this mode needs, by version of Windows Server. Versions that are not listed need none."""
+    """Maps versions of Windows Server to the oldest patches that this mode needs. Other versions need no patches."""
     source: str
 
 
@@ -108,7 +108,7 @@ class NetworkFiles:
     folders: tuple[str, ...] = ()
     """Folders of the network's state that only administrators may change."""
     service_folders: tuple[str, ...] = ()
-    """Like `folders`, but they exist only if the network runs as services, and are removed with these services."""
+    """Folders with restricted access that exist only while the network runs as services."""
     service_logs: tuple[str, ...] = ()
     """Folders of the services' logs, which are removed with the services."""
     service_files: tuple[str, ...] = ()
@@ -178,14 +178,14 @@ class RegistryValue:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NetworkRelease:
-    """Properties of a network that differ between its releases. They apply until the release of the next entry."""
+    """Properties of a network's releases, from the release `since` until the next release that has an entry."""
 
     since: str
     """The first release to which the entry applies."""
     cni_version: str
     """Version of the CNI specification in the network's configuration."""
     single_program: bool = False
-    """Whether the images contain one program instead of one for each task."""
+    """Whether the network's container images contain one program instead of one for each task."""
     source: str
 
 
@@ -224,7 +224,7 @@ class KnownNetwork:
     needs_azure: bool = False
     """Whether the network works only on Azure virtual machines, whose network interfaces provide pods' addresses."""
     programs: t.Mapping[str, Program]
-    """The network's programs, by kind of artifact, in the order in which they are installed."""
+    """Maps kinds of artifacts to the network's programs in these artifacts, in the order of installation."""
     files: NetworkFiles
     run_as: tuple[t.Literal["daemonset", "service"], ...]
     """How the network's programs and kube-proxy may run: as pods of a DaemonSet, or as services. Empty if another tool
@@ -242,7 +242,7 @@ class KnownNetwork:
     """Differences between the network's releases, from the oldest to the newest."""
     broken: tuple[BrokenReleases, ...] = ()
     needs_node_label: bool = False
-    """Whether the network's DaemonSet runs only on nodes with the label winkube.node/pod-network."""
+    """Whether the network's DaemonSet runs only on nodes with the winkube.node/pod-network label."""
     registry: tuple[RegistryValue, ...] = ()
     """Registry values that the network needs."""
     has_access_lists: bool = True
@@ -253,11 +253,11 @@ class KnownNetwork:
     read_purpose: str = ""
     """Purpose of the cluster access that reads the network's state on Linux nodes; empty if `read` suffices."""
     requested_purposes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Purpose of the cluster access for each change that a variable requests, by variable name without `cni_`."""
+    """Maps the name, without `cni_`, of each variable that requests a change to the purpose of the cluster access."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
     """The network policy engines that work with the network."""
     refused_policies: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Why the network does not work with the other network policy engines, by engine."""
+    """Maps each other network policy engine to the reason why the network does not work with this engine."""
 
     def mode(self, name: str) -> Mode:
         """Return a mode of the network.
@@ -354,7 +354,7 @@ class KnownNetwork:
 
 @functools.cache
 def catalogue() -> t.Mapping[str, KnownNetwork]:
-    """Return all networks, by name.
+    """Map the name of each pod network to the facts about the network.
 
     Raises:
         ResourceError: a data file has an unknown or missing key, a value of the wrong type, the wrong name, or a
@@ -385,7 +385,7 @@ def parsed(name: str, text: str) -> KnownNetwork:
         text: the file's text, which is YAML.
 
     Raises:
-        ResourceError: as for `catalogue`.
+        ResourceError: the data file is invalid, as in `catalogue`.
     """
     where = f"data/networks/{name}.yml"
     loaded = t.cast("KnownNetwork", to_dataclass(KnownNetwork, network_data.content(text), where))
@@ -393,6 +393,6 @@ def parsed(name: str, text: str) -> KnownNetwork:
         raise ResourceError(f"{where}.name", loaded.name, f"expected {name}")
     if bool(loaded.mode_variable) == (len(loaded.modes) == 1):
         raise ResourceError(
-            f"{where}.mode_variable", loaded.mode_variable, "expected a name if there are several modes, else none"
+            f"{where}.mode_variable", loaded.mode_variable, "expected a name with several modes, and none with only one"
         )
     return loaded

@@ -13,15 +13,15 @@ from .node_batch import ACCESS, replaced
 from .settings import NetworkFile
 
 ADDRESS = "%HOST_IP%"
-"""Placeholder for the node's address in the configuration. cmd.exe replaces it with the value of the container's
+"""Placeholder for the node's address in the CNI configuration. cmd.exe replaces it with the value of the container's
 environment variable."""
 HEAD, TAIL = "cni-head.json", "cni-tail.json"
-"""Names of two files in the pod's volume. The first contains the configuration before the line with the node's address,
-and the second the configuration after this line."""
+"""Names of two files in kube-proxy's pod. The first contains the part of the CNI configuration before the line with the
+node's address, and the second the part after this line."""
 
 
 def files(configuration: NetworkFile) -> dict[str, str]:
-    """Return the contents of the files with the CNI configuration in the pod's volume, by file name.
+    """Map the name of each file in the pod's volume that contains a part of the CNI configuration to its content.
 
     Args:
         configuration: the CNI configuration.
@@ -33,8 +33,8 @@ def files(configuration: NetworkFile) -> dict[str, str]:
 def lines(configuration: NetworkFile) -> list[str]:
     """Return the lines of the batch file that write the CNI configuration.
 
-    The folder of CNI configurations is not created here, because it would get the wrong access list. Role cni creates
-    the folder.
+    The folder of CNI configurations is not created here, because it would get the wrong access list. The cni role
+    creates the folder.
 
     Args:
         configuration: the CNI configuration.

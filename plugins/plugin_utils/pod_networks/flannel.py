@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""flannel: its configuration, its CNI configuration, its DaemonSet, and flanneld as a service."""
+"""The configuration of flannel and its CNI plugin, flannel's DaemonSet, and the service that runs flanneld."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Flannel(NetworkRules):
     def cni_configuration(self, internal_ip: str = "") -> dict[str, t.Any]:  # noqa: ARG002  # for subclasses
         """Return the configuration of flannel's CNI plugin.
 
-        Version 2 of the plugins' API requires an HCN namespace, which Docker containers do not have. With Docker, the
-        plugins therefore use version 1, and the policies have HNS's older format (containernetworking/plugins
-        win-bridge/sample-v1.conf and win-overlay/sample.conf).
+        Version 2 of the win-bridge and win-overlay plugins' API requires an HCN namespace, which Docker containers do
+        not have. With Docker, the plugins therefore use version 1, and the policies have HNS's older format
+        (containernetworking/plugins win-bridge/sample-v1.conf and win-overlay/sample.conf).
 
         The configuration does not contain the addresses of the cluster's DNS: the runtime passes on the addresses that
         the kubelet gives it (`dns` in the capabilities).

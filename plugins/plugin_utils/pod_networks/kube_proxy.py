@@ -14,10 +14,10 @@ from ..windows import node_paths
 from .catalogue import Mode
 
 _DSR_BY_DEFAULT = (1, 33)
-"""The first minor version of Kubernetes in which the feature gate WinDSR is on by default."""
+"""The first minor version of Kubernetes in which the WinDSR feature gate is on by default."""
 
 RESERVATION = "kube-proxy-source-vip\r\neth0"
-"""Content of the file that reserves kube-proxy's address, in the format of the CNI plugin host-local. The first line is
+"""Content of the file that reserves kube-proxy's address, in the format of the host-local CNI plugin. The first line is
 not a real container's ID; the second is the name of an interface."""
 
 
@@ -58,7 +58,7 @@ def endpoint_address(overlay_address: str) -> str:
 
 
 def winkernel(mode: Mode, pod_cidr: str, overlay_address: str = "") -> dict[str, t.Any]:
-    """Return kube-proxy's configuration section `winkernel`, or an empty mapping if another tool runs kube-proxy.
+    """Return kube-proxy's `winkernel` configuration section, or an empty mapping if another tool runs kube-proxy.
 
     Args:
         mode: the network's mode.
@@ -66,7 +66,8 @@ def winkernel(mode: Mode, pod_cidr: str, overlay_address: str = "") -> dict[str,
         overlay_address: the node's address in the network's overlay; empty if unknown.
 
     Raises:
-        ValueError: as for `source_vip` and `endpoint_address`.
+        ValueError: the pod CIDR is not a network, or too small for a Windows node, or `overlay_address` is not an IP
+            address.
     """
     rules = mode.kube_proxy
     if rules is None:
@@ -80,7 +81,7 @@ def winkernel(mode: Mode, pod_cidr: str, overlay_address: str = "") -> dict[str,
 
 
 def winkernel_of_cluster(mode: Mode) -> dict[str, t.Any]:
-    """Return the part of the section `winkernel` that is the same on all nodes.
+    """Return the part of the `winkernel` section of kube-proxy's configuration that is the same on all nodes.
 
     Args:
         mode: the network's mode.
@@ -103,8 +104,8 @@ def configuration(
         name: name of the node.
         kubeconfig: path of the kubeconfig.
         cluster_cidr: network of all pods.
-        gates: feature gates.
-        winkernel: the section `winkernel`.
+        gates: maps names of feature gates to whether they are on.
+        winkernel: the `winkernel` section.
         given: the user's settings, which override the collection's settings key by key.
     """
     own = {
@@ -132,7 +133,7 @@ def to_text(document: t.Mapping[str, t.Any]) -> str:
 def feature_gates(mode: Mode, kubernetes: str) -> dict[str, bool]:
     """Return the feature gates that kube-proxy needs.
 
-    Direct server return needs the gate WinDSR, which is off by default through 1.32, on in 1.33, and part of kube-proxy
+    Direct server return needs the WinDSR gate, which is off by default through 1.32, on in 1.33, and part of kube-proxy
     since 1.34 (kubernetes test/compatibility_lifecycle/reference/versioned_feature_list.yaml). A later version no
     longer has this gate (kubernetes/kubernetes#142125), and kube-proxy rejects unknown gates. WinOverlay is on by
     default in all supported versions.
@@ -150,10 +151,10 @@ def reservation(mode: Mode, pod_cidr: str) -> tuple[str, str] | None:
     r"""Return the file that reserves kube-proxy's source address in host-local, or None if no reservation is needed.
 
     host-local stores each reserved address as a file whose name is the address (containernetworking/plugins,
-    plugins/ipam/host-local/backend/disk/backend.go), in a folder with the network's name. It never assigns an address
-    whose file exists, and removes a file only together with the container that its content names. The content of this
-    file names no container. The file is in C:\var\lib\cni, which is on the disk, so the reservation survives a reboot.
-    The file is written before kube-proxy's configuration, because kube-proxy cannot start without its configuration.
+    plugins/ipam/host-local/backend/disk/backend.go), in a folder with the network's name. host-local never assigns an
+    address whose file exists, and removes a file only when the container named in the file is removed. This file
+    names no container. It is in C:\var\lib\cni, which is on the disk, so the reservation survives a reboot. It is
+    written before kube-proxy's configuration, because kube-proxy cannot start without its configuration.
 
     Args:
         mode: the network's mode.
@@ -163,7 +164,7 @@ def reservation(mode: Mode, pod_cidr: str) -> tuple[str, str] | None:
         Path and content of the file.
 
     Raises:
-        ValueError: as for `source_vip`.
+        ValueError: the pod CIDR is not a network, or too small for a Windows node.
     """
     if mode.kube_proxy is None or mode.kube_proxy.source_vip != "host-local":
         return None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kube-proxy in the cluster: its DaemonSet for Windows, and its service account for nodes on which it is a service."""
+"""kube-proxy's DaemonSet for Windows, and the service account for nodes on which kube-proxy runs as a service."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def objects(
         cluster: the cluster.
         mode: the network's mode.
         kubernetes: version of Kubernetes on the nodes; empty if unknown.
-        cni: the CNI configuration that the pod writes on the node, as in `cni_setup`, or None if it writes none.
+        cni: the CNI configuration that the pod writes on the node, as in `cni_setup`, or None if the pod writes none.
     """
     own_image = cluster.images.get("kube_proxy_image", "")
     setup = _setup(cluster, None if own_image else mode, kubernetes, cni)
@@ -54,10 +54,10 @@ def account_objects() -> list[KubernetesObject]:
 
 
 def _setup(cluster: ClusterSettings, mode: Mode | None, kubernetes: str, cni: NetworkFile | None) -> dict[str, str]:
-    """Return the files with which kube-proxy's pod prepares the node, by file name.
+    """Map the name of each file with which kube-proxy's pod prepares the node to the file's content.
 
-    The batch file writes the CNI configuration first, because it fails later if kube-proxy's source address is still
-    unknown. `mode` is None if the user's image configures kube-proxy.
+    The batch file writes the CNI configuration first, because its later part fails if kube-proxy's source address is
+    still unknown. `mode` is None if the user's image configures kube-proxy.
     """
     parts = [] if cni is None else [cni_setup.lines(cni)]
     parts += [] if mode is None else [kube_proxy_setup.lines(mode, cluster.install_dir)]
@@ -71,7 +71,7 @@ def _setup(cluster: ClusterSettings, mode: Mode | None, kubernetes: str, cni: Ne
 
 
 def _kube_proxy_files(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> dict[str, str]:
-    """Return the files from which the batch file creates kube-proxy's configuration, by name."""
+    """Map the name of each file from which the batch file creates kube-proxy's configuration to its content."""
     configuration = kube_proxy.configuration(
         # The batch file adds the name and the source address of the node.
         name="",
@@ -90,7 +90,7 @@ def _kube_proxy_files(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> 
 def _of_all_nodes(given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Return the user's settings of kube-proxy without the keys that the batch file adds for each node.
 
-    YAML allows each key only once.
+    Otherwise, these keys would occur twice in the configuration, which YAML does not allow.
     """
     own = {name: value for name, value in given.items() if name != "hostnameOverride"}
     if isinstance(section := own.get("winkernel"), t.Mapping):

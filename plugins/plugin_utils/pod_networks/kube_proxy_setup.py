@@ -6,7 +6,7 @@ On a node that no playbook has joined, nothing else writes this configuration. k
 as kube-proxy.exe, reads the field of the Node object from which the source address on an overlay is computed.
 
 cmd.exe computes with signed 32-bit integers; `>>` keeps the sign, which `&255` removes. Source: learn.microsoft.com,
-the command `set`.
+the `set` command.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from .catalogue import Mode
 from .node_batch import ACCESS, replaced
 
 HEAD, TAIL, RESERVED = "config-head.yaml", "config-tail.yaml", "reservation"
-"""Names of the files in the pod's volume. Two contain kube-proxy's configuration before and after the node's name. The
-third contains the text of the file that reserves the source address."""
+"""Names of the files in the pod's volume. The first two contain the parts of kube-proxy's configuration before and
+after the node's name, and the third contains the text of the file that reserves the source address."""
 _QUERIES: t.Mapping[str, tuple[str, str]] = {
     # The last usable address of the pod CIDR, as kube_proxy.source_vip.
     "host-local": ("{.spec.podCIDR}", "(ip|((1<<(32-length))-1))-1"),
     # The address after the published one, as kube_proxy.endpoint_address.
     "network-endpoint": ("{.metadata.annotations.projectcalico\\.org/IPv4VXLANTunnelAddr}", "ip+1"),
 }
-"""For each kind of `source_vip`: the field of the Node object from which the source address is computed, and the
-formula."""
+"""Maps each value of `source_vip` to the field of the Node object from which the source address is computed, and the
+formula for the computation."""
 
 
 def parts(configuration: str) -> tuple[str, str]:

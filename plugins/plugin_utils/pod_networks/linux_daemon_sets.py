@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""DaemonSets that select no operating system: which of them a run restricts to Linux nodes, and what manages them."""
+"""DaemonSets that select no operating system, some of which a run restricts to Linux nodes, and their managers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Manager:
 
 @functools.cache
 def known() -> LinuxDaemonSets:
-    """Return what is known about DaemonSets that select no operating system.
+    """Return the known facts about DaemonSets that select no operating system.
 
     Raises:
         ResourceError: the data file has an unknown or missing key, or a value of the wrong type.
@@ -75,10 +75,10 @@ class Restricted:
     """Patterns `NAMESPACE/NAME` of further DaemonSets (`cni_linux_daemon_sets`)."""
 
     def is_requested(self, daemon_set: t.Mapping[str, t.Any]) -> bool:
-        """Return whether the variables select a DaemonSet.
+        """Return whether the user's variables select a DaemonSet.
 
         Args:
-            daemon_set: one of `unbound_daemon_sets` of cluster_info.
+            daemon_set: an entry of `unbound_daemon_sets` in the result of cluster_info.
         """
         name, where = str(daemon_set["name"]), place(daemon_set)
         if any(fnmatch.fnmatchcase(where, pattern) for pattern in self.patterns):
@@ -92,7 +92,7 @@ class Restricted:
         A DaemonSet whose manager would immediately revert the change is left out, even if the variables select it.
 
         Args:
-            daemon_sets: `unbound_daemon_sets` of cluster_info.
+            daemon_sets: `unbound_daemon_sets` in the result of cluster_info.
         """
         return [
             {"namespace": str(one["namespace"]), "name": str(one["name"])}
@@ -110,7 +110,7 @@ def manager(daemon_set: t.Mapping[str, t.Any]) -> Manager | None:
     """Return the manager of a DaemonSet, or None if the DaemonSet names no known manager.
 
     Args:
-        daemon_set: one of `unbound_daemon_sets` of cluster_info.
+        daemon_set: an entry of `unbound_daemon_sets` in the result of cluster_info.
     """
     kind, _space, name = str(daemon_set.get("owner") or "").partition(" ")
     if kind:

@@ -44,7 +44,7 @@ def container(name: str, image: str, **properties: t.Any) -> dict[str, t.Any]:
 
     Args:
         name: name of the container.
-        image: its image.
+        image: image of the container.
         properties: further properties, such as `command`, `args` and `env`.
     """
     return {"name": name, "image": image, **properties, "volumeMounts": [dict(mount) for mount in MOUNTS]}
@@ -63,10 +63,10 @@ def host_process_pod(
 
     Args:
         account: name of the service account.
-        containers: the containers.
+        containers: specifications of the pod's containers.
         config_map: name of the ConfigMap whose files the pod's projected volume contains, together with a token and the
             CA certificate.
-        init_containers: containers that run first.
+        init_containers: specifications of the containers that run first.
     """
     return {
         "serviceAccountName": account,
@@ -141,7 +141,7 @@ def config_map(name: str, files: t.Mapping[str, str]) -> KubernetesObject:
 
     Args:
         name: `NAMESPACE/NAME`.
-        files: contents of files by name.
+        files: maps the name of each file to its content.
     """
     namespace, short = name.split("/")
     metadata = {"name": short, "namespace": namespace}
@@ -149,7 +149,7 @@ def config_map(name: str, files: t.Mapping[str, str]) -> KubernetesObject:
 
 
 def pod_kubeconfig(api_server: str) -> str:
-    """Return the kubeconfig of a pod. It refers to a token and a CA certificate in its own folder.
+    """Return the kubeconfig of a pod, which refers to a token and a CA certificate in the kubeconfig's folder.
 
     Args:
         api_server: the API server as `host:port`.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The MTU of the pods' packets on Linux nodes, if the cluster reveals it.
+"""The MTU of the pods' packets on Linux nodes, if the cluster's settings define an MTU.
 
 Nothing sets an MTU on Windows nodes: HNS endpoints have no such field (microsoft/hcsshim hcn/hcnendpoint.go), so pods
 use the MTU of the network adapter, and overlays subtract their headers (flannel-io/flannel v0.28.9
@@ -24,7 +24,7 @@ class LinuxMtu:
 
     pods: int
     where: str
-    """The setting that determines the MTU, and the object that contains the setting."""
+    """The setting that determines the MTU, and the Kubernetes object that contains the setting."""
     remedy: str
     """How to set the MTU on Linux nodes. `{mtu}` stands for the pods' MTU, and `{adapter}` for the network adapter's
     MTU."""

@@ -39,10 +39,10 @@ _RULES: t.Mapping[str, type[NetworkRules]] = types.MappingProxyType(
 
 
 class PodNetwork:
-    """A pod network: a CNI plugin in one of its modes, as the variables `cni_*` describe it.
+    """A pod network: a CNI plugin in one of its modes, as the `cni_*` variables describe it.
 
     Args:
-        settings: the variables.
+        settings: the values of these variables.
 
     Raises:
         ResourceError: the plugin has no such mode.
@@ -56,7 +56,7 @@ class PodNetwork:
 
     @property
     def name(self) -> str:
-        """Name of the pods' HNS network; empty if another tool creates it."""
+        """Name of the pods' HNS network; empty if another tool creates the HNS network."""
         return self.mode.hns_network
 
     @property
@@ -110,7 +110,7 @@ class PodNetwork:
 
     @property
     def accounts(self) -> list[str]:
-        """The service accounts (`NAMESPACE/NAME`) whose tokens the node's services use; empty without services."""
+        """The service accounts (`NAMESPACE/NAME`) whose tokens the services of the network and of kube-proxy use."""
         return [*self.rules.accounts, kube_proxy_pods.ACCOUNT] if self.runs_as_services else []
 
     def identity(self) -> dict[str, str]:
@@ -124,7 +124,7 @@ class PodNetwork:
     def record(self) -> dict[str, t.Any]:
         """Return the node's record of its network: the identity, and whether the network runs as services.
 
-        If a later run no longer needs the services, it removes them.
+        A later run that no longer needs the services removes them.
         """
         return {**self.identity(), **({"services": True} if self.runs_as_services else {})}
 
@@ -136,8 +136,8 @@ class PodNetwork:
     def writes_configuration(self) -> bool:
         """Whether playbooks write the CNI configuration on the node. Otherwise the network's pod or another tool does.
 
-        If playbooks write it for a network that runs as pods, kube-proxy's pod writes the same file on nodes that join
-        by themselves.
+        If playbooks write this configuration for a network that runs as pods, kube-proxy's pod writes the same file on
+        nodes that join by themselves.
         """
         return self.is_managed and (self.runs_as_services or self.rules.configured_on_node)
 
@@ -157,10 +157,10 @@ class PodNetwork:
         """Return the content of the CNI configuration file on a machine in Azure.
 
         Args:
-            internal_ip: as for `cni_configuration`.
+            internal_ip: address of the node in the cluster; empty if unknown.
 
         Returns:
-            The content, or None if it is the same outside Azure or it is known whether the machine is in Azure.
+            The content, or None if it is the same on all platforms or the machine's platform is already known.
         """
         if not self.settings.blocks_in_azure:
             return None
@@ -168,7 +168,7 @@ class PodNetwork:
         return type(self.rules)(blocking).cni_configuration(internal_ip)
 
     def winkernel(self, pod_cidr: str, overlay_address: str = "") -> dict[str, t.Any]:
-        """Return the section `winkernel` of kube-proxy's configuration.
+        """Return the `winkernel` section of kube-proxy's configuration.
 
         Args:
             pod_cidr: the node's pod CIDR.
@@ -185,18 +185,18 @@ class PodNetwork:
         return kube_proxy.feature_gates(self.mode, self.settings.kubernetes)
 
     def reservation(self, pod_cidr: str) -> tuple[str, str] | None:
-        """Return the path and content of the file that reserves kube-proxy's source address, or None if none is needed.
+        """Return the path and content of the file that reserves kube-proxy's address, or None if no file is needed.
 
         Args:
             pod_cidr: the node's pod CIDR.
 
         Raises:
-            ValueError: as for `winkernel`.
+            ValueError: the pod CIDR is not a network, or too small for a Windows node.
         """
         return kube_proxy.reservation(self.mode, pod_cidr)
 
     def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:
-        """Return the objects in the cluster that run the network and kube-proxy as pods.
+        """Return the Kubernetes objects that run the network and kube-proxy as pods.
 
         Args:
             cluster: the cluster.
@@ -246,7 +246,7 @@ def cluster_mode(known: KnownNetwork, facts: t.Mapping[str, t.Any], of_cluster: 
 
 
 def images(settings: NetworkSettings, cluster: ClusterSettings) -> list[str]:
-    """Return the container images that a network's DaemonSets pull, except the base image.
+    """Return the container images that a network's DaemonSets pull, except the base image of HostProcess containers.
 
     Images that the user sets for flannel and kube-proxy are not included.
 
@@ -271,7 +271,7 @@ def account_objects(plugins: t.Iterable[str]) -> list[KubernetesObject]:
     """Return the cluster objects that give service accounts to kube-proxy and to networks that run as services.
 
     Args:
-        plugins: as for `accounts`.
+        plugins: values of `cni_plugin`.
     """
     objects: list[KubernetesObject] = []
     for plugin in plugins:
@@ -281,7 +281,7 @@ def account_objects(plugins: t.Iterable[str]) -> list[KubernetesObject]:
 
 
 def former_account_objects(former: str, plugins: t.Iterable[str]) -> list[KubernetesObject]:
-    """Return a former network's service account and the cluster objects that belong to it, for their removal.
+    """Return a former network's service account and the account's other cluster objects, in order to remove them.
 
     The list is empty if the account is still in use.
 

@@ -29,7 +29,7 @@ def text_of(name: str) -> str:
 def content(text: str) -> dict[str, t.Any]:
     """Return the content of a data file.
 
-    If it has the key `like`, everything that the file does not set, except the modes, is taken from the file of the
+    If the file has the key `like`, every key that the file lacks, except the modes, is taken from the file of the
     network that `like` names.
 
     Args:

@@ -15,7 +15,7 @@ from .manifests import POD_VOLUME
 SCRIPT = "configure.cmd"
 """Name of the batch file in the pod's volume."""
 ACCESS = "access"
-"""The link to the pod's volume, in the folder in which the batch file runs."""
+"""Name of the link to the pod's volume. The link is in the folder in which the batch file runs."""
 _VOLUME = POD_VOLUME.replace("$(POD_UID)", "%POD_UID%")
 
 
@@ -24,7 +24,7 @@ def batch(install_dir: str, *parts: t.Iterable[str]) -> str:
 
     Args:
         install_dir: folder of the Kubernetes programs on the nodes.
-        parts: the lines of each part.
+        parts: the lines of each further part of the batch file.
     """
     folder = f"{install_dir}\\kube-proxy"
     lines = [
@@ -41,17 +41,17 @@ def batch(install_dir: str, *parts: t.Iterable[str]) -> str:
 
 
 def replaced(target: str, *, new: str, generated: str, unfinished: str) -> list[str]:
-    """Return the lines that replace a file, unless a run of a playbook has changed it.
+    """Return the lines of the batch file that replace a file on the node, unless a playbook has changed that file.
 
-    The batch file recognizes such a change, because the file then differs from what the last pod wrote. The new content
-    is moved into place from the same folder, so other programs never read an incomplete file.
+    The batch file recognizes such a change by comparing the file with a copy of the content that the previous pod
+    wrote. The new content is moved into place from the same folder, so other programs never read an incomplete file.
 
     Args:
         target: path of the file.
         new: path of a temporary file with the new content. This file is removed.
-        generated: path of the copy of what the last pod wrote.
-        unfinished: path of a file that exists while the pod writes `target` and `generated`. If the last pod was
-            interrupted, the two files may differ.
+        generated: path of the copy of the content that the previous pod wrote.
+        unfinished: path of a file that exists while the pod writes `target` and `generated`. If the previous pod was
+            interrupted, this file still exists, and the other two may differ.
     """
     return [
         "set keep=",

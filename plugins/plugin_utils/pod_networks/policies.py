@@ -25,7 +25,7 @@ def nested(kind: str, settings: t.Mapping[str, t.Any]) -> EndpointPolicy:
 
     Args:
         kind: type of the policy.
-        settings: its settings.
+        settings: settings of the policy.
     """
     return {"Name": "EndpointPolicy", "Value": {"Type": kind, "Settings": dict(settings)}}
 
@@ -37,13 +37,13 @@ def flat(kind: str, settings: t.Mapping[str, t.Any]) -> EndpointPolicy:
 
     Args:
         kind: type of the policy.
-        settings: its settings.
+        settings: settings of the policy.
     """
     return {"Name": "EndpointPolicy", "Value": {"Type": kind, **settings}}
 
 
 def access_list(settings: NetworkSettings) -> list[dict[str, t.Any]]:
-    """Return the settings of the policies of type ACL, or an empty list if nothing is blocked.
+    """Return the settings of the ACL policies, or an empty list if no Azure service is blocked.
 
     An endpoint with any ACL denies what no ACL allows (microsoft/Windows-Containers#616), so the last two entries allow
     everything else. DNS (UDP and TCP 53) and DHCP at WireServer's address are not blocked.
@@ -73,7 +73,7 @@ def access_list(settings: NetworkSettings) -> list[dict[str, t.Any]]:
 
 
 def broadest(networks: t.Iterable[str]) -> list[str]:
-    """Return the networks, without those that another network with the same first address contains.
+    """Return the given networks. Of several networks with the same address, only the largest is returned.
 
     Windows Server 2019 ignores the prefix lengths when it compares exceptions from outbound NAT, and keeps only one of
     several networks with the same address (Azure/AgentBaker azurecnifunc.ps1, GetBroadestRangesForEachAddress). The

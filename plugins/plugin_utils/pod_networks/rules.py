@@ -10,7 +10,9 @@ from .settings import ClusterSettings, KubernetesObject, NetworkFile, NetworkSer
 
 
 class NetworkRules:
-    """The parts of a network on nodes and in the cluster. This base class, for other tools' networks, has none.
+    """What this collection adds to nodes and the cluster for a network.
+
+    This base class is for networks that other tools install, and adds nothing.
 
     Args:
         settings: the network's variables.
@@ -46,7 +48,7 @@ class NetworkRules:
         return None
 
     def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:  # noqa: ARG002  # for subclasses
-        """Return the network's objects in the cluster if its programs run as pods: DaemonSets, and what they need.
+        """Return the network's DaemonSets, and the Kubernetes objects that these DaemonSets need.
 
         Args:
             cluster: the cluster.
@@ -54,7 +56,9 @@ class NetworkRules:
         return []
 
     def images(self, cluster: ClusterSettings) -> list[str]:  # noqa: ARG002  # for subclasses
-        """Return the container images that the network's DaemonSets pull, without the base image and flannel's image.
+        """Return the container images that the network's DaemonSets pull.
+
+        flannel's image and the base image of HostProcess containers are not included.
 
         Args:
             cluster: the cluster.
@@ -63,7 +67,7 @@ class NetworkRules:
 
     @staticmethod
     def account_objects() -> list[KubernetesObject]:
-        """Return the objects in the cluster for the service accounts whose tokens the network's services need."""
+        """Return the Kubernetes objects for the service accounts whose tokens the network's services need."""
         return []
 
     def files(self, node: NodeSettings) -> list[NetworkFile]:  # noqa: ARG002  # for subclasses

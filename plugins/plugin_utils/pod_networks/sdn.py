@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Microsoft's CNI plugins sdnbridge and sdnoverlay, which flannel's CNI plugin calls for each pod."""
+"""Microsoft's sdnbridge and sdnoverlay CNI plugins, which flannel's CNI plugin calls for each pod."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CNI_VERSION = "0.3.0"
 
 
 class SdnBridge(Flannel):
-    """The plugin sdnbridge. As for win-bridge, flanneld creates the HNS network, its endpoint and the routes."""
+    """The sdnbridge plugin. As with win-bridge, flanneld creates the HNS network, its host endpoint and the routes."""
 
     configured_on_node: t.ClassVar[bool] = True
 
@@ -32,7 +32,7 @@ class SdnBridge(Flannel):
         return self._configuration({**delegate, "AdditionalArgs": self._policies(internal_ip)}, _CNI_VERSION)
 
     def _flags(self) -> dict[str, t.Any]:
-        """Return the plugin's flags.
+        """Return the optional flags of the CNI plugin.
 
         Packets to other nodes leave through the endpoint of the host, which has the second address of the subnet.
         forceBridgeGateway makes this address the gateway (microsoft/windows-container-networking#40).
@@ -48,13 +48,13 @@ class SdnBridge(Flannel):
 
 
 class SdnOverlay(SdnBridge):
-    """The plugin sdnoverlay. flanneld creates the HNS network and its remote subnets, as it does for win-overlay."""
+    """The sdnoverlay plugin. flanneld creates the HNS network and its remote subnets, as it does for win-overlay."""
 
     def _flags(self) -> dict[str, t.Any]:
-        """Return no flags: the gateway of an overlay is the first address of the subnet, which is the default."""
+        """Return no flags, because an overlay's gateway is the first address of the subnet, which is the default."""
         return {}
 
     def _policies(self, internal_ip: str) -> list[EndpointPolicy]:
-        """Return the policies. One contains the node's address, which sdnoverlay, unlike win-overlay, cannot find."""
+        """Return the endpoint policies, including one with the node's address. Only sdnoverlay needs that policy."""
         provider = [nested("ProviderAddress", {"ProviderAddress": internal_ip})] if internal_ip else []
         return [*super()._policies(internal_ip), *provider]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Settings of a network, its cluster and its nodes, as read from variables, and what a network adds to a node."""
+"""Settings of a network, its cluster and its nodes, as read from variables, and a network's files and services."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class NetworkSettings:
     block_imds: bool = False
     """Whether containers are denied access to Azure's Instance Metadata Service."""
     vnet_subnets: tuple[str, ...] = ()
-    """Networks that Azure CNI's pods reach without outbound NAT, in addition to the pods' network."""
+    """Networks that Azure CNI's pods reach without outbound NAT, in addition to the pod network's subnet."""
 
     @property
     def known(self) -> KnownNetwork:
@@ -62,18 +62,18 @@ class NetworkSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClusterSettings:
-    """Settings from which a network's objects in the cluster are built. They are the same for all nodes of a run."""
+    """Settings from which a network's Kubernetes objects are built. They are the same for all nodes of a run."""
 
     api_server: str
     """The API server as `host:port`."""
     conf_dir: str
     """Folder of CNI configurations on the nodes."""
     folders: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Folders of programs, by variable name without the prefix `cni_`, such as `flannel_dir`."""
+    """Maps the name of each folder variable without its `cni_` prefix, such as `flannel_dir`, to the folder's path."""
     install_dir: str
     """Folder of the Kubernetes programs on the nodes."""
     images: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Container images, by variable name without the prefix `cni_`, such as `flannel_image`."""
+    """Maps the name of each image variable without its `cni_` prefix, such as `flannel_image`, to the image."""
     cluster_cidr: str = ""
     """Network of all pods."""
     kube_proxy_configuration: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
@@ -84,7 +84,7 @@ class ClusterSettings:
 
     @property
     def network_version(self) -> str:
-        """Version of the network on Linux nodes, or `version` if the cluster does not show it; empty if unknown."""
+        """Version of the network plugin on Linux nodes, or `version` if the cluster shows none; empty if unknown."""
         return str(self.linux.get("version") or self.version).removeprefix("v")
 
 
@@ -101,9 +101,9 @@ class NodeSettings:
     ca_certificate: str
     """CA certificate of the cluster (PEM)."""
     tokens: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Tokens of service accounts by `NAMESPACE/NAME`, if the network runs as services."""
+    """Maps each service account, as `NAMESPACE/NAME`, to its token; empty unless the network runs as services."""
     folders: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Folders of programs by variable name, as in `ClusterSettings`."""
+    """Maps the name of each folder variable, without its `cni_` prefix, to the folder's path."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -113,12 +113,12 @@ class NetworkFile:
     path: str
     content: str
     is_secret: bool = False
-    """Whether only administrators may read the file, and messages must not show it."""
+    """Whether only administrators may read the file. Messages do not show a secret file's content."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NetworkService:
-    """A program of a network that nssm runs as a service."""
+    """A pod network's program, which nssm runs as a Windows service."""
 
     name: str
     display_name: str
@@ -129,7 +129,7 @@ class NetworkService:
     environment: t.Mapping[str, str]
     log_dir: str
     configuration: str
-    """Everything that the program reads when it starts. The service restarts when this text changes."""
+    """All configuration that the program reads when it starts, as one string. A change restarts the service."""
     cuts_connection: bool
     """Whether a start of the service may interrupt the connection to the node."""
     kube_proxy_first: bool
@@ -137,7 +137,7 @@ class NetworkService:
 
 
 def as_lines(value: t.Mapping[str, t.Any]) -> str:
-    """Return JSON with sorted keys, and each value on a separate line.
+    """Return a mapping as JSON with sorted keys, and each value on a separate line.
 
     Args:
         value: plain JSON data.
@@ -146,7 +146,7 @@ def as_lines(value: t.Mapping[str, t.Any]) -> str:
 
 
 def as_line(value: t.Mapping[str, t.Any]) -> str:
-    """Return JSON on one line with sorted keys.
+    """Return a mapping as JSON on one line with sorted keys.
 
     Args:
         value: plain JSON data.

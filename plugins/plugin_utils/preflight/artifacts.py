@@ -20,14 +20,14 @@ _LISTS: t.Mapping[str, str] = {
     "sdn_plugin_versions": "sdn-plugins",
     "azure_vnet_versions": "azure-vnet",
 }
-"""Variables whose names come from AKS Engine, and the kind of artifact that each variable lists."""
+"""Maps the name of each variable that lists versions to the kind of artifact. The names come from AKS Engine."""
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return a problem for each invalid variable that concerns artifacts.
 
     Args:
-        values: templated values of all role options that are set.
+        values: maps the name of each role option that is set to its templated value.
     """
     by_text: dict[str, Problem] = {}
     for name, sources in values.items():
@@ -51,7 +51,7 @@ def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[st
     The warnings name no host, so that a report can merge the warnings of many hosts.
 
     Args:
-        values: as for `problems`, which must have found no problem in them.
+        values: role options, as in `problems`. They must be free of problems.
         roles: the roles whose artifacts are downloaded.
     """
     listed = cache.unverified(cached(values)) if "image_cache" in roles else []
@@ -61,12 +61,12 @@ def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[st
 def refused(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Problem]:
     """Return the unverified downloads that `artifact_verify: strict` rejects.
 
-    With a bundle, nothing is rejected here: the bundle's signed index verifies its files, and all other unverified
-    downloads are rejected once the bundle is known.
+    With a bundle, nothing is rejected here, because the bundle's signed index verifies the files in the bundle, and
+    all other unverified downloads are rejected once the bundle is known.
 
     Args:
-        values: as in `warnings`.
-        roles: as in `warnings`.
+        values: role options, as in `problems`.
+        roles: the roles whose artifacts are downloaded.
     """
     if _verify(values) != verification.STRICT or values.get("node_prepare_bundle_dir"):
         return []
@@ -85,7 +85,7 @@ def _verify(values: t.Mapping[str, t.Any]) -> object:
 
 
 def cached(values: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """Return the resources of the artifacts that the role image_cache caches.
+    """Return the resources of the artifacts that the image_cache role caches.
 
     Raises:
         ArtifactError: a list of artifacts is invalid.
@@ -135,7 +135,7 @@ def _check_signers(given: object) -> None:
 
 
 def _folder_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
-    """Check each role's cache folder. All roles share the folder, so `problems` drops duplicates."""
+    """Check each role's cache folder. All roles share the folder, so the same problem may be found several times."""
     for name, given in values.items():
         if name.endswith("_artifact_cache"):
             try:
