@@ -21,7 +21,7 @@ def networks_given(
 ) -> set[str]:
     """Return the names of the network variables that the inventory defines.
 
-    The networks of the other variables are read from the cluster later.
+    If the inventory does not define a network variable, the network is read from the cluster later.
 
     Args:
         variables: all variables of a host, not templated.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a host's patch variables before any node is touched, and check that the patch files exist, if possible."""
+"""Check a host's patch variables before any node is touched, and that patch files on the controller exist."""
 
 from __future__ import annotations
 
