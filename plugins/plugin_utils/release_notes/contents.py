@@ -138,7 +138,7 @@ class NotedDisk:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NotedIdentity:
-    """The identifiers of a machine. A field is empty if the machine has no such identifier, or if the identifier is unknown."""
+    """The identifiers of a machine. A field is empty if the machine lacks this identifier or did not report it."""
 
     computer_name: str = ""
     sid: str = ""
