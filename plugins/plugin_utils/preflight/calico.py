@@ -212,7 +212,7 @@ def _inside(node: HostVariables, pool: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _encapsulation(node: HostVariables, calico: Facts) -> list[Problem]:
-    """Return problems with Calico's mode, and with settings that must have fixed values for Windows nodes."""
+    """Return problems with Calico's mode, and with related settings that do not suit Windows nodes."""
     own, backend = mode_of(calico), str(calico["backend"])
     different = []
     if node.calico_mode and own and node.calico_mode != own:

@@ -158,7 +158,7 @@ def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
 
 
 def dns(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem if pods on the node would use a DNS address that only Linux nodes serve."""
+    """Return a problem if pods on the node would use a DNS address that works only on Linux nodes."""
     local = [address for address in cluster.get("cluster_dns") or () if is_link_local(address)]
     if not local or node.cluster_dns:
         return []

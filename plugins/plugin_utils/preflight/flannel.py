@@ -22,7 +22,7 @@ def problems(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Proble
 
     Args:
         node: the host.
-        flannel: the part of the result of cluster_info about flannel; empty if the Linux nodes do not use flannel.
+        flannel: what cluster_info reports about flannel; empty if the Linux nodes do not use flannel.
     """
     if not flannel:
         return []

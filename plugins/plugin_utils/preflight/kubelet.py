@@ -45,8 +45,11 @@ _ONLY_ON_LINUX: t.Mapping[str, tuple[t.Callable[[t.Any], bool], str]] = types.Ma
         "userNamespaces": (lambda value: value is None, "expected no value"),
     }
 )
-"""Fields of features that only Linux supports. On Windows, the kubelet does not start unless the field's value turns
-the feature off. Source: kubernetes/kubernetes, pkg/kubelet/apis/config/validation/validation_windows.go."""
+"""Maps each field of a feature that only Linux supports to a function that recognizes the values with which the feature
+is off, and to the expected value. With any other value, a kubelet on Windows does not start.
+
+Source: kubernetes/kubernetes, pkg/kubelet/apis/config/validation/validation_windows.go.
+"""
 
 
 def problems(values: t.Mapping[str, t.Any], version: str) -> list[Problem]:

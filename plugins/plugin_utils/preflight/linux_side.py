@@ -127,7 +127,7 @@ def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
 
 
 def _mode(known: KnownNetwork, node: HostVariables, cluster: t.Mapping[str, t.Any]) -> str:
-    """Return the pod network's mode: the one that the host's variables or the cluster define, or the default mode."""
+    """Return the pod network's mode from the host's variables or the cluster, or else the default mode."""
     given = {"flannel_backend": node.backend, "calico_mode": node.calico_mode}.get(known.mode_variable)
     facts = (cluster.get(known.linux) or {}) if known.linux else {}
     return given or cluster_mode(known, facts, lambda _variable: "") or next(iter(known.modes))

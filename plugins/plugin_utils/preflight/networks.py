@@ -26,7 +26,7 @@ def networks_given(
     Args:
         variables: all variables of a host, not templated.
         known_roles: the roles.
-        ask: function that returns a variable of the cluster; empty if it is not defined.
+        ask: function that returns a variable of the cluster, or an empty value if the variable is not defined.
     """
     given = set()
     for role in known_roles:

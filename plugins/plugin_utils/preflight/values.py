@@ -92,12 +92,12 @@ def without_consequences(problems: t.Sequence[Problem]) -> list[Problem]:
 
 
 def _place(problem: Problem) -> str:
-    """Return which variable, or part of its value, a problem concerns, such as `VARIABLE[0]`, without `(from …)`."""
+    """Return the variable, or the part of its value, that a problem concerns, such as `VARIABLE[0].url`."""
     return re.sub(r" [(][^)]*[)]", "", problem.variable, count=1)
 
 
 def _item(problem: Problem) -> str:
-    """Return which variable, or item of its value, a problem concerns: `VARIABLE[0]` for `VARIABLE[0].url`."""
+    """Return the variable, or the item of its value, that a problem concerns (`VARIABLE[0]` for `VARIABLE[0].url`)."""
     match = re.match(r"\w+(?:\[\d+\]|\.[^.\[]+)?", _place(problem))
     return match[0] if match else problem.variable
 

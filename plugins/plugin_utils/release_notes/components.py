@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """List the components of an image, with their package URLs, for the bill of materials that sbom.py writes.
 
-Source for package URLs: package-url/purl-spec, PURL-TYPES.rst (generic, github, golang, oci). Scanners have limits:
+Source for package URLs: package-url/purl-spec, PURL-TYPES.rst (generic, github, golang, oci). Scanners read:
 
 * Grype and Trivy look up `golang`, and ignore `github` and `generic`. So an artifact that is built from a Go module has
   a second component, the module (anchore/syft syft/format/internal/cyclonedxutil/helpers/decoder.go;

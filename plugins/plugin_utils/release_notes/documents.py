@@ -24,7 +24,7 @@ _WINDOWS_PATH = re.compile(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+")
 
 
 def file_name(host: str, kind: str) -> str:
-    """Return a host's file name, which no other host has, regardless of the characters in the host's name.
+    """Return a file name that is unique to a host, whatever characters the host's name contains.
 
     Args:
         host: name of the machine in the inventory.

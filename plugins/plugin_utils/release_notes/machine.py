@@ -36,7 +36,7 @@ class FirstBoot:
     """`release`, `host` and `time` of the release notes in the image; empty if these do not exist or cannot be read."""
     image_state: str | None = None
     finished: bool | None = None
-    """Whether the first boot has finished, which removes its folder."""
+    """Whether the folder of the first boot is gone, which means that the first boot has finished."""
     unallocated: int | None = None
     """Bytes by which drive C could grow."""
     listeners: tuple[str, ...] | None = None

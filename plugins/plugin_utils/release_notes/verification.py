@@ -208,7 +208,7 @@ def _same_service(noted: NotedService, current: NotedService) -> bool:
 
 
 def _fixes(notes: ImageContents, machine: ImageContents) -> Checks:
-    """Yield a check for each registry fix. The machine may have enabled more fixes than the image."""
+    """Yield a check for each registry fix. Fixes that are enabled on the machine but not in the image are allowed."""
     current = {_fix_name(fix): fix for fix in machine.registry_fixes}
     for fix in notes.registry_fixes:
         other = current.get(_fix_name(fix))
@@ -250,7 +250,7 @@ def _disk(notes: ImageContents, machine: ImageContents, boot: FirstBoot, max_fil
 
 
 _ALWAYS = ("computer name", "SID")
-"""Identifiers that every machine has. If the machine did not report one of them, its check fails."""
+"""Identifiers that every machine has. If the machine did not report one of them, the check of this identifier fails."""
 
 
 def _identity(noted: NotedIdentity, current: NotedIdentity, boot: FirstBoot) -> Checks:

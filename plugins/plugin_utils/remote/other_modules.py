@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Run modules of other collections on a node over the connection of this collection's action."""
+"""Run modules of other collections on a node over the node's Ansible connection."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class NodeSession:
         return seen, self._read_windows(seen, step)
 
     def run_if_supported(self, calls: t.Sequence[Call], *, step: str) -> Observation:
-        """Run calls that change the node, all in one remote command, if the node's version of Windows is supported.
+        """Run calls that change the node, all in one remote command, unless the version of Windows is rejected.
 
         If a call fails, no exception is raised, and the observation contains the error.
 

@@ -55,9 +55,7 @@ def read(folder: pathlib.Path) -> JUnitResults:
 
 
 def copy_redacted(source: pathlib.Path, target: pathlib.Path, redact: t.Callable[[str], str]) -> None:
-    """Copy a JUnit file without secrets. If the file is missing or incomplete, nothing is copied.
-
-    This happens if the program that writes the file ended early.
+    """Copy a JUnit file without secrets, unless the file is missing or incomplete because a program ended early.
 
     Args:
         source: the JUnit file.

@@ -30,7 +30,7 @@ _STATUSES: t.Mapping[str, tuple[str, str]] = {
 """Maps each status to its description and to its style on the HTML page. Rows are sorted by status in this order."""
 _WIDEST = (15, 36, 36, 14)
 _REASONS = 5
-"""Maximum number of reasons, below the table, why checks did not run. Further reasons are only counted."""
+"""Maximum number of reasons for `not run` that are listed below the table. Further reasons are only counted."""
 
 Entry = t.Mapping[str, t.Any]
 

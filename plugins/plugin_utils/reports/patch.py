@@ -13,7 +13,7 @@ from . import rollout
 STATUSES = ("patched", "to_patch", "up_to_date", "failed", "not_started")
 _HEADER = ("NODE", "OS BUILD", "PATCHES", "REBOOTS", "MINUTES", "STATUS", "")
 _NOT_WELL = ("failed", "not_offered", "not_applicable", "needs_reboot")
-"""Statuses of a patch with which patch_install fails. With `needs_reboot`, it fails only if reboots were allowed."""
+"""Statuses of a patch that make patch_install fail. `needs_reboot` has this effect only if reboots were allowed."""
 _WIDEST = (60,) * (len(_HEADER) - 1)
 """Maximum width of each column except the last, in characters."""
 

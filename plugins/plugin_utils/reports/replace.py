@@ -19,7 +19,7 @@ _WIDEST = (60,) * (len(_HEADER) - 1)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReplacementResults:
-    """The results of the tasks on an old machine and on its new machine. A mapping is empty if there is no result."""
+    """The results of the tasks on an old machine and on the machine that replaces it. Missing results are empty."""
 
     plan: t.Mapping[str, t.Any]
     """The plan for replacing the old machine."""
