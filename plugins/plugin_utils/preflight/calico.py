@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check whether Windows nodes can take part in a cluster's Calico (no I/O).
+"""Check whether Windows nodes can use a cluster's Calico network (no I/O).
 
-Source of Calico's limits on Windows: docs.tigera.io, Calico Open Source 3.32, "Limitations and known issues" of Calico
-for Windows. Other sources are in data/networks/calico.yml.
+The source of Calico's limits on Windows is "Limitations and known issues" in the documentation of Calico for Windows
+(docs.tigera.io, Calico Open Source 3.32). Other sources are in data/networks/calico.yml.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _UNSUPPORTED = (
     "Windows nodes do not support this value. Change the Installation, or set cni_plugin: none on the Windows hosts."
 )
 _LOGS = "C:\\var\\log\\calico\\cni"
-"""Folder of the Calico CNI plugin's logs. It is a subfolder of a folder that is removed with Calico
-(data/networks/calico.yml)."""
+"""Folder of the Calico CNI plugin's logs. When Calico is removed, this folder is also removed, because
+data/networks/calico.yml lists its parent folder."""
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
 """The part `calico` of the result of cluster_info."""
 
@@ -98,8 +98,9 @@ def requested_changes(node: HostVariables, calico: Facts) -> list[RequestedChang
 def windows_nodes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return a problem if the Tigera operator's DaemonSet would replace the networks of Windows nodes.
 
-    This DaemonSet runs on all Windows nodes, including nodes that are not drained, and removes HNS networks of others
-    when it starts (projectcalico/calico v3.31.5 node/windows-packaging/CalicoWindows/node, node-service.ps1).
+    This DaemonSet runs on all Windows nodes, including nodes that are not drained. When it starts, it removes the HNS
+    networks of other CNI plugins (projectcalico/calico v3.31.5 node/windows-packaging/CalicoWindows/node,
+    node-service.ps1).
 
     Args:
         node: the host.
@@ -211,7 +212,7 @@ def _inside(node: HostVariables, pool: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _encapsulation(node: HostVariables, calico: Facts) -> list[Problem]:
-    """Return problems with the network's mode, and with settings that are fixed on Windows."""
+    """Return problems with Calico's mode, and with related settings that do not suit Windows nodes."""
     own, backend = mode_of(calico), str(calico["backend"])
     different = []
     if node.calico_mode and own and node.calico_mode != own:
@@ -333,11 +334,11 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
 
 
 def _folders(node: HostVariables, folders: t.Mapping[str, str]) -> list[Problem]:
-    """Return a problem for each folder in the Installation that differs from the folder that the node uses.
+    """Return a problem for each folder in the Tigera operator's Installation that differs from the node's folder.
 
     Args:
         node: the host.
-        folders: `windowsNodes` of the Installation.
+        folders: the `windowsNodes` field of the Installation.
     """
     own = {"cniBinDir": node.cni_bin_dir, "cniConfigDir": node.cni_conf_dir, "cniLogDir": _LOGS}
     change = "Change the Installation"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the variables of cloudbase-init. A mistake would otherwise appear only when a new machine boots (no I/O)."""
+"""Check the variables of cloudbase-init (no I/O). A mistake would otherwise appear only when a new machine boots."""
 
 from __future__ import annotations
 

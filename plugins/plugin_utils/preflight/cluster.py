@@ -23,15 +23,15 @@ _SHARED: t.Mapping[str, tuple[str, str]] = {
     "cni_pods_subnet": ("the pods' network", "kube_pods_subnet"),
     "cni_services_subnet": ("the services' network", "kube_service_addresses"),
 }
-"""A description of each network variable, and the shared variable from which it gets its value."""
+"""Maps each network variable to its description and to the shared variable that sets it."""
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
 
 
 class LinuxChecks(t.NamedTuple):
-    """The checks of a network on the cluster's Linux nodes."""
+    """The functions that check a pod network on the cluster's Linux nodes."""
 
     problems: t.Callable[[HostVariables, Facts], list[Problem]]
-    """Function that checks the network's facts in the result of cluster_info."""
+    """Function that checks the part of the result of cluster_info that describes the pod network."""
     conflicts: t.Callable[[HostVariables, Facts], list[Problem]] = lambda _node, _cluster: []
     """Function that checks the whole result of cluster_info."""
     changes: t.Callable[[HostVariables, Facts], list[RequestedChange]] = lambda _node, _facts: []
@@ -44,7 +44,7 @@ _CHECKS: t.Mapping[str, LinuxChecks] = types.MappingProxyType(
         "calico": LinuxChecks(calico.problems, calico.windows_nodes, calico.requested_changes),
     }
 )
-"""The checks of each network. The keys are the values of `KnownNetwork.linux`."""
+"""Maps each value of `KnownNetwork.linux` to the checks of this pod network."""
 
 
 def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -91,9 +91,9 @@ def version_warnings(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> lis
 
 
 def _linux(node: HostVariables, cluster: Facts) -> tuple[LinuxChecks | None, Facts]:
-    """Return the checks of the host's network on Linux nodes, and the facts about the network.
+    """Return the checks of the host's pod network on Linux nodes, and the facts that cluster_info reports about it.
 
-    The first value is None if there are no checks.
+    The first value is None if this pod network has no checks.
     """
     known = catalogue().get(node.cni_plugin)
     if known is None or not known.linux:
@@ -117,7 +117,7 @@ def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> lis
 
     Args:
         proxy: the node's proxy, or an empty string.
-        given: networks that the inventory defines.
+        given: names of the network variables that the inventory sets.
         kubeconfig: kubeconfig for reading the networks from the cluster, or an empty string.
     """
     lacking = [_SHARED[name] for name in NETWORKS if name not in given]
@@ -158,7 +158,7 @@ def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
 
 
 def dns(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem if pods on the node would use a DNS address that only Linux nodes serve."""
+    """Return a problem if pods on the node would use a DNS address that works only on Linux nodes."""
     local = [address for address in cluster.get("cluster_dns") or () if is_link_local(address)]
     if not local or node.cluster_dns:
         return []
@@ -179,7 +179,7 @@ def endpoint(node: HostVariables, cluster_endpoint: str) -> list[Problem]:
 
     Args:
         node: the host.
-        cluster_endpoint: the cluster's endpoint, `HOST:PORT` in the ConfigMap cluster-info.
+        cluster_endpoint: the cluster's endpoint, `HOST:PORT` in the cluster-info ConfigMap.
     """
     if node.api_server and not split_endpoint(node.api_server)[1]:
         return [Problem("node_join_api_server", node.api_server, "expected HOST:PORT such as k8s.example.com:6443")]
@@ -200,7 +200,7 @@ def endpoint(node: HostVariables, cluster_endpoint: str) -> list[Problem]:
 
 
 def split_endpoint(text: str) -> tuple[str, int | None]:
-    """Return the host and port of a string `HOST:PORT`. The port is None if the string does not have this form."""
+    """Return the host and port of a string of the form `HOST:PORT`. The port is None if the string has another form."""
     host, colon, port = text.strip().rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not host or "/" in host or (":" in host and not bracketed):
@@ -216,7 +216,7 @@ def name_to_resolve(api_server: str, hosts: t.Mapping[str, str]) -> str:
 
     Args:
         api_server: `HOST:PORT`.
-        hosts: addresses by name for the node's hosts file.
+        hosts: maps each name in the node's hosts file to its address.
     """
     name = split_endpoint(api_server)[0]
     try:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check a host's variables for container images and registries before any node is touched.
 
-The roles also reject these values when they compute their resources, but they report only the first of them, and other
+The roles also reject these values when they compute their resources, but they report only the first error, and other
 roles may have changed the node by then.
 """
 

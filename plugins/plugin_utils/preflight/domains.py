@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a machine's Active Directory domain, the account or data for the join, and credential specs of gMSAs."""
+"""Check the variables for joining a machine to an Active Directory domain, and for the credential specs of gMSAs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _computer(values: t.Mapping[str, t.Any]) -> str:
 
 
 def _unused(given: t.Mapping[str, str]) -> t.Iterator[Problem]:
-    """Reject settings for a join if no domain is set, because the user expects the machine to join a domain."""
+    """Reject the other variables of a domain join if no domain is set, because the user expects the machine to join."""
     names = [name for name, value in given.items() if value]
     if names:
         hint = (

@@ -13,7 +13,8 @@ from .variables import Problem
 _BACKEND = "cni_flannel_backend (from flannel_backend_type)"
 _PLUGIN = "cni_plugin (from kube_network_plugin)"
 _VXLAN_DEFAULTS = {"VNI": 1, "Port": 8472}
-"""flannel's defaults for vxlan on Linux (Documentation/backends.md). The port is the default of the Linux kernel."""
+"""Default VNI and port of flannel's vxlan backend on Linux (Documentation/backends.md). The Linux kernel has the same
+default port."""
 
 
 def problems(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -21,7 +22,7 @@ def problems(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Proble
 
     Args:
         node: the host.
-        flannel: `config_map` and `net_conf` of cluster_info; empty if the cluster has no flannel on Linux.
+        flannel: what cluster_info reports about flannel; empty if the Linux nodes do not use flannel.
     """
     if not flannel:
         return []
@@ -50,7 +51,7 @@ def problems(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Proble
 
 
 def _plugins(backend: str) -> str:
-    """Return the networks that work with a flannel backend of the Linux nodes."""
+    """Return the values of cni_plugin that work with the given flannel backend of the Linux nodes."""
     return " or ".join(
         name
         for name, known in catalogue().items()

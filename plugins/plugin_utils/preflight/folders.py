@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Check the paths of folders and files on nodes before any node is touched.
 
-One of these paths appears on a command line of cmd.exe (kube-proxy's DaemonSet creates a junction), and others are in
-the machine's PATH. All these paths are therefore rejected if they contain characters that are special in such places.
+One of these paths is part of a cmd.exe command that kube-proxy's DaemonSet runs to create a junction, and others are
+in the machine's PATH. Paths are therefore rejected if they contain characters that have a special meaning there.
 """
 
 from __future__ import annotations

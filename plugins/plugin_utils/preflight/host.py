@@ -20,11 +20,11 @@ class HostVariables:
     backend: str
     """The backend of flannel."""
     calico_mode: str = ""
-    """The mode of Calico; if empty, the cluster's mode is used."""
+    """The mode of Calico. If it is empty, the node uses the cluster's mode."""
     set_strict_affinity: bool = False
     """Whether the run sets Calico's strict affinity."""
     enable_calico_windows: bool = False
-    """Whether the run enables Windows in the Installation of the Tigera operator."""
+    """Whether the run changes the Tigera operator's Installation so that Calico runs on Windows nodes."""
     cni_bin_dir: str = ""
     """Folder of CNI plugins; empty if unknown."""
     cni_conf_dir: str = ""
@@ -36,12 +36,12 @@ class HostVariables:
     pods: str
     services: str
     api_server: str
-    """`HOST:PORT` that replaces the cluster's endpoint, or an empty string."""
+    """The API server (`HOST:PORT`) that the node uses instead of the cluster's endpoint, or an empty string."""
     hosts: t.Mapping[str, str]
-    """Addresses by name for the node's hosts file."""
+    """Maps each name in the node's hosts file to its address."""
     unsupported_versions: bool = False
     """Whether users allow versions that are not supported (allow_unsupported_versions)."""
     own_builds: t.Container[str] = ()
-    """Which of the programs `kubernetes` and `containerd` come from archives whose URLs users chose."""
+    """Which of the programs `kubernetes` and `containerd` come from archives at URLs that users chose."""
     address: str
     """The address at which Ansible reaches the node."""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All checks of one host's variables. All I/O, such as looking for kubeconfigs and patches, is on the controller."""
+"""Run all checks of one host's variables. All I/O, such as looking for kubeconfigs, is on the controller."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class HostCheck:
     def run_for_roles(self, names: t.Collection[str]) -> tuple[list[str], list[str]]:
         """Return the problems and the warnings of a host that is not a node, each as one string.
 
-        The variables of other roles may contain templates that only nodes can evaluate, so their values are not read.
+        The variables of roles that the play does not run may contain templates that can only be evaluated for nodes,
+        so the values of these variables are not read.
 
         Args:
             names: the roles that the play runs on this host.
@@ -59,7 +60,7 @@ class HostCheck:
         """Return the problems and the warnings of a node, each as one string.
 
         Args:
-            options: the options of the module preflight.
+            options: the options of the preflight module.
         """
         variables, roles = self._variables, checks.roles()
         problems = checks.unknown_variables(variables, roles)
@@ -112,9 +113,9 @@ class HostCheck:
         return values, problems
 
     def _networks(self, values: t.Mapping[str, t.Any]) -> dict[str, str]:
-        """Return the pod networks of the hosts whose networks run as DaemonSets, by host.
+        """Return a mapping from each host that can run the DaemonSets of pod networks to its pod network.
 
-        The result would be the same for all hosts. To save time, all hosts but the first return an empty mapping.
+        The result would be the same for all hosts. To save time, it is empty for all hosts except the first.
         """
         hosts = list(self._variables.get("ansible_play_hosts_all") or ())
         needed = ("cni_plugin", "cni_run_as", "cni_flannel_backend")
@@ -134,7 +135,7 @@ class HostCheck:
             return ""
 
     def _of_cluster(self, name: str) -> t.Any:
-        """Return a cluster variable as the roles' defaults look it up, or an empty string if it cannot be read."""
+        """Return a variable of the cluster as the roles' defaults read it, or an empty string if it cannot be read."""
         try:
             return self._templates.of_cluster(name)
         except AnsibleError:
@@ -178,9 +179,9 @@ def missing_kubeconfigs(values: t.Mapping[str, t.Any], *, joins: bool, drains: b
 
 
 def _host_names(variables: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """Return the computer names that the variables of all Windows hosts set, by host.
+    """Return a mapping from each Windows host to the computer name that its variables set.
 
-    The result would be the same for all hosts. To save time, all hosts but the first return an empty mapping.
+    The result would be the same for all hosts. To save time, it is empty for all hosts except the first.
     """
     hosts = list(variables.get("ansible_play_hosts_all") or ())
     if not hosts or variables.get("inventory_hostname") != hosts[0]:

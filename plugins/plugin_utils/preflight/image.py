@@ -18,8 +18,8 @@ def problems(
     """Return a problem for each proxy whose credentials would end up in the image.
 
     Args:
-        variables: names of all variables of a host. The names include role sysprep's variables if the play makes an
-            image.
+        variables: names of all variables of a host. If the play builds an image, they include the variables of the
+            sysprep role.
         values: templated values of all role options that are set.
         known_roles: all roles of the collection.
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the settings of the kubelet and kube-proxy against what their version accepts, and what Windows supports."""
+"""Check that the settings of the kubelet and kube-proxy are valid for their version and supported on Windows."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _FLAGS_OF_FIELDS = {
     "kube-reserved": ("kubeReserved", "="),
     "system-reserved": ("systemReserved", "="),
 }
-"""Flags that contain a list of name-value pairs: for each flag, the field that it sets and the separator in the
-pairs."""
+"""Maps each flag whose value is a list of name-value pairs to the field that the flag sets and to the separator between
+name and value."""
 _LABELS = "node-labels"
 _ONLY_ON_LINUX: t.Mapping[str, tuple[t.Callable[[t.Any], bool], str]] = types.MappingProxyType(
     {
@@ -45,8 +45,11 @@ _ONLY_ON_LINUX: t.Mapping[str, tuple[t.Callable[[t.Any], bool], str]] = types.Ma
         "userNamespaces": (lambda value: value is None, "expected no value"),
     }
 )
-"""Fields that a kubelet on Windows accepts only if they turn the feature off. With another value, the kubelet does not
-start. Source: kubernetes/kubernetes, pkg/kubelet/apis/config/validation/validation_windows.go."""
+"""Maps each field of a feature that only Linux supports to a function that recognizes the values with which the feature
+is off, and to the expected value. With any other value, a kubelet on Windows does not start.
+
+Source: kubernetes/kubernetes, pkg/kubelet/apis/config/validation/validation_windows.go.
+"""
 
 
 def problems(values: t.Mapping[str, t.Any], version: str) -> list[Problem]:

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check kubespray's variables for Calico, without a cluster, for values that Windows nodes do not support (no I/O).
+"""Check kubespray's Calico variables, without a cluster, for values that Windows nodes do not support (no I/O).
 
-A problem is reported only if the inventory sets one of the variables concerned. kubespray's defaults suit Windows
+A problem is reported only if the inventory sets one of the variables that cause it. kubespray's defaults suit Windows
 nodes, except the default of strict affinity. The cluster's actual settings are checked in calico.py.
 
 Source: kubernetes-sigs/kubespray v2.31.0, roles/network_plugin/calico_defaults/defaults/main.yml.
@@ -69,7 +69,7 @@ def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
 
 
 def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return the problem if Calico's IP pool is outside the pod network, which kube-proxy and other checks use."""
+    """Return the problem if Calico's IP pool is outside the pod network that kube-proxy uses."""
     given, pods = str(ask("calico_pool_cidr") or ""), str(values.get("cni_pods_subnet") or "")
     try:
         pool, network = ipaddress.ip_network(given, strict=False), ipaddress.ip_network(pods, strict=False)

@@ -127,7 +127,7 @@ def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
 
 
 def _mode(known: KnownNetwork, node: HostVariables, cluster: t.Mapping[str, t.Any]) -> str:
-    """Return the pod network's mode: the one that the host's variables or the cluster define, or the default mode."""
+    """Return the pod network's mode from the host's variables or the cluster, or else the default mode."""
     given = {"flannel_backend": node.backend, "calico_mode": node.calico_mode}.get(known.mode_variable)
     facts = (cluster.get(known.linux) or {}) if known.linux else {}
     return given or cluster_mode(known, facts, lambda _variable: "") or next(iter(known.modes))
@@ -137,7 +137,7 @@ def daemon_sets(unbound: t.Iterable[t.Mapping[str, t.Any]], restricted: Restrict
     """Return a finding for each DaemonSet that selects no operating system, sorted by namespace and name.
 
     Args:
-        unbound: `unbound_daemon_sets` of cluster_info.
+        unbound: the DaemonSets that select no operating system (`unbound_daemon_sets` in the result of cluster_info).
         restricted: the DaemonSets that the run may restrict to Linux nodes.
     """
     return [_daemon_set(one, restricted) for one in sorted(unbound, key=place)]
@@ -176,7 +176,7 @@ def warnings(unbound: t.Iterable[t.Mapping[str, t.Any]], restricted: Restricted)
     Runs that do not print the table of findings show these warnings instead.
 
     Args:
-        unbound: `unbound_daemon_sets` of cluster_info.
+        unbound: the DaemonSets that select no operating system (`unbound_daemon_sets` in the result of cluster_info).
         restricted: the DaemonSets that the run may restrict to Linux nodes.
     """
     groups: dict[str, list[Finding]] = {}

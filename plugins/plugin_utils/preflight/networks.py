@@ -21,12 +21,12 @@ def networks_given(
 ) -> set[str]:
     """Return the names of the network variables that the inventory defines.
 
-    The networks of the other variables are read from the cluster later.
+    If the inventory does not define a network variable, the network is read from the cluster later.
 
     Args:
         variables: all variables of a host, not templated.
         known_roles: the roles.
-        ask: function that returns a variable of the cluster; empty if it is not defined.
+        ask: function that returns a variable of the cluster, or an empty value if the variable is not defined.
     """
     given = set()
     for role in known_roles:

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a host's patch variables before any node is touched, and check that the patch files exist, if possible."""
+"""Check a host's patch variables before any node is touched.
+
+Patch files must exist, unless only a later step can find them.
+"""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _run_as(known: KnownNetwork, values: t.Mapping[str, t.Any], *, docker: bool)
 
 
 def _metadata_service(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problem if the instance metadata service must be blocked, but the network has no access lists."""
+    """Return the problem if the instance metadata service must be blocked, but the pod network has no access lists."""
     if values.get("cni_block_imds") is not True or known.has_access_lists:
         return []
     expected = f"expected false with cni_plugin: {known.name}, whose CNI configuration another program writes"
@@ -114,7 +114,7 @@ def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _policy(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problem if the network policy engine does not work with the network."""
+    """Return the problem if the selected network policy engine does not work with the pod network."""
     engine = str(values.get("cni_network_policy") or "")
     # Another check rejects values that are not engines.
     if engine in known.policy or engine not in known.refused_policies:
@@ -130,7 +130,7 @@ def different_networks(hosts: t.Mapping[str, str]) -> list[Problem]:
     nodes except those whose pod network runs as services.
 
     Args:
-        hosts: the pod network (`cni_plugin`, with flannel's backend) of each host that uses DaemonSets for it.
+        hosts: maps each host whose node can run these DaemonSets to its pod network (`cni_plugin`, with the mode).
     """
     first: dict[str, str] = {}
     for host, network in hosts.items():

@@ -16,7 +16,7 @@ _LABEL, _ORDER = "node_maintenance_ring_label", "node_maintenance_ring_order"
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return problems with the label that determines the rings, and with their order.
+    """Return problems with the label that determines each node's ring, and with the order of the rings.
 
     Args:
         values: templated values of all role options that are set.

@@ -27,14 +27,14 @@ _READ = (
     re.compile(r"(?<![.\w'])([a-z]\w+)\s*\|\s*default\("),
     re.compile(r"(?<![.\w'])([a-z]\w+) is (?:not )?defined"),
 )
-"""The forms in which roles and playbooks read a variable that may be undefined."""
+"""Patterns for the forms in which roles and playbooks read a variable that may be undefined."""
 _BY_PLUGINS = (ALLOW, "bundle_address", *artifact_sources.NAMES, *CLUSTER_VARIABLES)
 """Variables that plugins read directly."""
 _WORD = re.compile(r"\b[a-z]\w+")
 _SHORTEST = 7
 """Shorter names are not checked for misspellings."""
 _REFUSED, _WARNED = 0.9, 0.85
-"""Minimum similarity (difflib's ratio) of a name that is an error, and of a name that causes only a warning."""
+"""Minimum similarity (difflib's ratio) at which a name is reported as an error, or only as a warning."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +50,7 @@ class SharedNames:
 
 @functools.cache
 def shared_names() -> SharedNames:
-    """Return the known names, taken from the collection's roles, playbooks and list of kubespray's variables."""
+    """Return the known names from this collection's roles, its playbooks and its list of kubespray's variables."""
     folders = (checks.ROLES.glob("*/*/**/*.yml"), checks.ROLES.glob("*/*/*.yml"), _PLAYBOOKS.glob("*.yml"))
     texts = [path.read_text(encoding="utf-8") for paths in folders for path in paths if path.parent.name != "meta"]
     prefixes = tuple(role.name + "_" for role in checks.roles())

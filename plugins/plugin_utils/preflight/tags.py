@@ -47,7 +47,7 @@ def _take(
     tags: set[str],
     seen: set[pathlib.Path],
 ) -> None:
-    """Collect the tags of a play, a block or a task, and of the files that it imports or includes."""
+    """Collect the tags from a play, block or task, and from the files that this entry imports or includes."""
     tags.update(as_list(entry.get("tags")))
     for part in _PARTS:
         for inner in entry.get(part) or ():

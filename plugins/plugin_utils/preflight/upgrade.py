@@ -12,7 +12,7 @@ from .variables import Problem
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return problems with the variables of role node_upgrade. Values of the wrong type are left to other checks.
+    """Return problems with the variables of the node_upgrade role. Values of the wrong type are left to other checks.
 
     Args:
         values: templated values of all role options that are set.

@@ -29,7 +29,7 @@ from .variables import Problem, Role, rollout_problems
 
 
 class MistypedVariable(Problem):
-    """A variable whose value has the wrong type or is not an accepted value."""
+    """The problem that a variable's value has the wrong type or is not an accepted value."""
 
 
 def problems(
@@ -41,7 +41,7 @@ def problems(
         variables: all variables of a host, not templated.
         values: templated values of the options that are set.
         known_roles: the roles to check.
-        strict: whether to also return a problem for each unverified download, unless types or artifacts are wrong.
+        strict: whether to also return a problem for each unverified download, if no type and no artifact is wrong.
     """
     refused = [*mistyped_variables(values, known_roles), *artifacts.problems(values)]
     if strict and not refused:
@@ -92,12 +92,12 @@ def without_consequences(problems: t.Sequence[Problem]) -> list[Problem]:
 
 
 def _place(problem: Problem) -> str:
-    """Return which variable, or part of its value, a problem concerns, such as `VARIABLE[0]`, without `(from …)`."""
+    """Return the variable, or the part of its value, that a problem concerns, such as `VARIABLE[0].url`."""
     return re.sub(r" [(][^)]*[)]", "", problem.variable, count=1)
 
 
 def _item(problem: Problem) -> str:
-    """Return which variable, or item of its value, a problem concerns: `VARIABLE[0]` for `VARIABLE[0].url`."""
+    """Return the variable, or the item of its value, that a problem concerns (`VARIABLE[0]` for `VARIABLE[0].url`)."""
     match = re.match(r"\w+(?:\[\d+\]|\.[^.\[]+)?", _place(problem))
     return match[0] if match else problem.variable
 

@@ -33,7 +33,8 @@ _SERIAL = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
 _SOURCE = re.compile(
     r"^\{\{\s*\(*(?:lookup\('winkube\.node\.cluster_variable', ')?((?!winkube_)\w+)(?:'|\s*\|\s*default)"
 )
-"""Matches a default that reads a shared variable first. `winkube_*` variables are excluded because roles set them."""
+"""Matches a role default that reads a shared variable first. Roles set the `winkube_*` variables, so these do not
+match."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Problem:
 
 
 class RequestedChange(t.NamedTuple):
-    """A change to the Linux side that a variable requests."""
+    """A change to the Linux side of the cluster that a variable requests."""
 
     variable: str
     object: str
@@ -70,7 +71,7 @@ class UnsupportedVersion(Problem):
 
     subject: version_support.Subject = "kubernetes"
     nearest: str = ""
-    """The version whose rules apply if users allow the unsupported version; empty if it cannot be allowed."""
+    """The version whose rules apply if users allow the unsupported version; empty if they cannot allow it."""
 
     @classmethod
     def of(cls, variable: str, value: object, release: UnsupportedRelease) -> UnsupportedVersion:
@@ -152,7 +153,7 @@ class Role:
     own: frozenset[str]
     """Variables that the role itself sets."""
     sources: t.Mapping[str, str]
-    """The names of shared variables, by the name of the option whose default reads the variable."""
+    """Maps the name of each option whose default reads a shared variable to the name of the shared variable."""
     defaults: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """Defaults, not templated."""
 
@@ -267,7 +268,7 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
 
 
 def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return a problem if Docker would ignore some mirrors. It supports only mirrors of Docker Hub.
+    """Return a problem if Docker would ignore some mirrors. Docker supports only mirrors of Docker Hub.
 
     Source: docs.docker.com, Mirror the Docker Hub library.
     """
@@ -286,7 +287,7 @@ def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
     """Return a problem for each host name that is malformed, or that Windows cannot distinguish from another name.
 
     Args:
-        names: `kubernetes_node_hostname` by inventory host.
+        names: maps each inventory host to its `kubernetes_node_hostname`.
     """
     problems = []
     seen: dict[str, str] = {}
@@ -326,9 +327,9 @@ def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "n
     """Return problems with the path of the kubeconfig.
 
     Args:
-        path: the role's variable ROLE_kubeconfig, or an empty string.
+        path: the value of the role's variable ROLE_kubeconfig, or an empty string.
         joins: whether a kubeconfig is needed, because nodes will join a cluster or be drained.
-        missing: whether the file does not exist on the controller.
+        missing: whether the kubeconfig does not exist on the controller.
         role: the role whose variable is checked.
     """
     where = f"{role}_kubeconfig (from kubeconfig, or KUBECONFIG in the environment)"

@@ -4,7 +4,7 @@
 
 Read contents.py first.
 
-observation.py reads a machine; markdown.py, page.py and sbom.py show its contents; comparison.py compares two releases;
-verification.py compares a machine that was started from an image with the image's release notes; publication.py checks
-a request to publish a release in Azure.
+observation.py reads the contents of a machine; markdown.py, page.py and sbom.py show them; comparison.py compares two
+releases; verification.py compares a machine that was started from an image with the image's release notes;
+publication.py checks a request to publish a release in Azure.
 """

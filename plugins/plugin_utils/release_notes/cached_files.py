@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Describe the files in an artifact cache by means of their paths, hashes and manifests (no I/O).
 
-A file is at KIND\VERSION\FILE, or at KIND\custom\KEY\FILE if a user gave its URL (artifacts/locations.py).
+A file's path is KIND\VERSION\FILE, or KIND\custom\KEY\FILE if a user set the URL of the file (artifacts/locations.py).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _output(result: CallResult | None) -> tuple[t.Any, ...]:
 
 
 def _manifests(lines: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, t.Mapping[str, t.Any]]:
-    """Return the manifests by path; a manifest that is not a JSON object is left out, as if it were missing."""
+    """Return a mapping from each manifest's path to its content. Manifests that are not JSON objects are left out."""
     texts: dict[str, list[str]] = {}
     for line in lines:
         texts.setdefault(str(line.get("Path")).casefold(), []).append(str(line.get("Line")))

@@ -30,11 +30,11 @@ class Difference:
 
 
 Items = t.Mapping[str, str]
-"""The compared items: a short description of each item, by name."""
+"""Maps the name of each compared item to a short description of the item."""
 
 
 def compare(before: ImageContents, after: ImageContents) -> tuple[Difference, ...]:
-    """Return the differences, by section.
+    """Return the differences between two releases, section by section.
 
     The free disk space, the identity of the build machine, and the time and place of a build differ in every build.
     They are not compared, and neither is the list of cached versions from which a new machine may choose.

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""List the components of an image's bill of materials, which sbom.py writes, with their package URLs.
+"""List the components of an image, with their package URLs, for the bill of materials that sbom.py writes.
 
-Source for package URLs: package-url/purl-spec, PURL-TYPES.rst (generic, github, golang, oci). What scanners read:
+Source for package URLs: package-url/purl-spec, PURL-TYPES.rst (generic, github, golang, oci). Scanners read:
 
 * Grype and Trivy look up `golang`, and ignore `github` and `generic`. So an artifact that is built from a Go module has
   a second component, the module (anchore/syft syft/format/internal/cyclonedxutil/helpers/decoder.go;
@@ -114,7 +114,7 @@ def _artifact(artifact: NotedArtifact) -> SbomComponent:
 def _published(artifact: NotedArtifact) -> str:
     """Return the publisher's URL of an official release, or an empty string for any other file.
 
-    The URL is the same if a mirror provided the file.
+    A file that came from a mirror also has the publisher's URL.
     """
     kind = catalogue().get(artifact.kind)
     if artifact.custom or kind is None or not artifact.version:
@@ -160,7 +160,7 @@ def _go_modules() -> t.Mapping[str, t.Mapping[str, t.Any]]:
 
 
 def _go_module(artifact: NotedArtifact) -> SbomComponent | None:
-    """Return the Go module from which an artifact's programs are built, or None if it is unknown for the version."""
+    """Return the Go module from which an artifact's programs are built, or None if the module is unknown."""
     about = _go_modules().get(artifact.kind)
     major = artifact.version.partition(".")[0]
     if about is None or not major.isdigit() or int(major) > about.get("last_major", int(major)):

@@ -123,7 +123,7 @@ class NotedImage:
     names: tuple[str, ...]
     """References with a tag, or with a digest if there is no tag."""
     digest: str
-    """Digest of the manifest; empty if Docker built the image or loaded it from an archive."""
+    """Digest of the image's manifest; empty if Docker built the image or loaded it from an archive."""
     size: int | None = None
     """Size in bytes, as the runtime reports it."""
 
@@ -138,7 +138,7 @@ class NotedDisk:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NotedIdentity:
-    """The identifiers of a machine. A field is empty if the machine has no such identifier, or if it is unknown."""
+    """The identifiers of a machine. A field is empty if the machine lacks this identifier or did not report it."""
 
     computer_name: str = ""
     sid: str = ""
@@ -173,7 +173,7 @@ class ImageContents:
     artifacts: tuple[NotedArtifact, ...] = ()
     container_images: tuple[NotedImage, ...] = ()
     components: tuple[NotedComponent, ...] = ()
-    """The components whose version can be chosen when a machine is started; empty if the image has no index of them."""
+    """The components whose version can be chosen when a machine is started; empty if the image does not list any."""
     disk: NotedDisk = NotedDisk()
     identity: NotedIdentity = NotedIdentity()
     """The build machine's identifiers; no machine that is started from the image may have any of them."""
@@ -196,14 +196,14 @@ def with_texts(contents: ImageContents, change: t.Callable[[str], str]) -> Image
 
 
 def from_json(text: str, where: str) -> ImageContents:
-    """Read a JSON document, which may come from an untrusted machine, and make all of its texts printable.
+    """Read release notes from a JSON document that may come from an untrusted machine. All texts are made printable.
 
     Args:
-        text: the document.
+        text: the JSON document.
         where: the option that names the file, for messages.
 
     Raises:
-        ResourceError: the text is not the JSON document of release notes.
+        ResourceError: the text is not a JSON document of release notes.
     """
     hint = "Give the .json file that build_image.yml wrote."
     try:

@@ -19,12 +19,12 @@ from .page import notes_page
 from .sbom import sbom
 
 _ENDINGS: t.Mapping[str, str] = {"json": ".json", "markdown": ".md", "page": ".html", "sbom": ".cdx.json"}
-"""Endings of the file names, by kind; CycloneDX recommends the ending for `sbom`."""
+"""Maps each kind of file to the ending of its name. CycloneDX recommends the ending for `sbom`."""
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+")
 
 
 def file_name(host: str, kind: str) -> str:
-    """Return a file name that no other host gets, regardless of the characters in the host's name.
+    """Return a file name that is unique to a host, whatever characters the host's name contains.
 
     Args:
         host: name of the machine in the inventory.
@@ -34,7 +34,7 @@ def file_name(host: str, kind: str) -> str:
 
 
 def texts(contents: ImageContents, *, written: datetime.datetime, with_sbom: bool) -> dict[str, str]:
-    """Return the contents of the files that describe a release, by kind, such as `markdown`.
+    """Return a mapping from each kind of file that describes a release, such as `markdown`, to the file's content.
 
     Args:
         contents: the release notes.
@@ -61,6 +61,6 @@ def check_image_path(path: str) -> None:
 def store_call(path: str, text: str) -> Call:
     """Return the call that writes a copy of the release notes to a path in the image.
 
-    If this is the default path, the batch that runs the call creates the folder.
+    The call does not create the folder. If the path is the default path, the call's batch creates it.
     """
     return action("release-notes", "@write-file", {"path": path, "content": text})

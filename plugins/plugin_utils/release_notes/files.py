@@ -19,7 +19,7 @@ def read_notes(option: str, name: str, variable: str) -> ImageContents:
     Args:
         option: the module's option that names the file, for messages.
         name: path of the file.
-        variable: the variable of the playbook that sets the option.
+        variable: the playbook's variable that sets this option.
 
     Raises:
         ResourceError: the file cannot be read, or contains no release notes.

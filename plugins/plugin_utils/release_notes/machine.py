@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Read the data about the first boot of a machine that was started from an image.
 
-The calls run in the same remote command as those of observation.py.
+The calls of this file run in the same remote command as the calls of observation.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STATE: t.Mapping[str, Json] = {
 }
 """Registry value with the state of Windows Setup. Source: learn.microsoft.com, Windows Setup States."""
 _FIRST_BOOT = f"{TRUSTED_FOLDER}\\first-boot"
-"""Folder that the first boot removes when it ends."""
+"""Folder that is removed at the end of the first boot."""
 _DRIVE: t.Mapping[str, Json] = {"DriveLetter": "C"}
 _NOTED = re.compile(r'^ "(release|host|time)": "([^"\\]{0,300})"')
 """Matches the first lines of an image's release notes in JSON, as `contents.to_json` writes them."""
@@ -30,14 +30,13 @@ _NOTED = re.compile(r'^ "(release|host|time)": "([^"\\]{0,300})"')
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FirstBoot:
-    """The data about a machine's image and first boot. Fields that cannot be read are None, except `noted`."""
+    """The data about a machine's image and first boot. Fields that cannot be read are None (except `noted`)."""
 
     noted: t.Mapping[str, str] | None = None
-    """`release`, `host` and `time` of the release notes in the image; empty if there are none or they cannot be
-    read."""
+    """`release`, `host` and `time` of the release notes in the image; empty if these do not exist or cannot be read."""
     image_state: str | None = None
     finished: bool | None = None
-    """Whether the first boot has removed its folder, as it does when it ends."""
+    """Whether the folder of the first boot is gone, which means that the first boot has finished."""
     unallocated: int | None = None
     """Bytes by which drive C could grow."""
     listeners: tuple[str, ...] | None = None
@@ -84,7 +83,7 @@ def _noted(result: CallResult) -> dict[str, str] | None:
 
 
 def _property(result: CallResult, name: str, kind: type[t.Any]) -> t.Any:
-    """Return a property of the first object, or None if the call failed or the property has another type."""
+    """Return a property of a call's first object, or None if the call failed or the property has another type."""
     value = result.first.get(name) if result.ok and result.output else None
     return value if isinstance(value, kind) and not isinstance(value, bool) else None
 

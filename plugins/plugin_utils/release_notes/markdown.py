@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Write an image's release notes as Markdown (no I/O).
 
-Every text that may come from the machine is in a code span, in which Markdown and HTML have no meaning. Only a grave
-accent could end the code span, and only a vertical bar could end the table cell. These two characters are replaced
-with similar ones. The release notes in JSON contain the exact texts.
+Every text that may come from the machine is in a code span, in which Markdown and HTML syntax has no meaning. Only a
+grave accent could end the code span, and only a vertical bar could end the table cell. These two characters are
+replaced with similar ones. The release notes in JSON contain the exact texts.
 
 Sources: https://spec.commonmark.org/0.31.2/#code-spans and https://github.github.com/gfm/#tables-extension-.
 """

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read what a machine contains, with calls that all run in one remote command, for the release notes of an image.
+"""Read the contents of a machine for the release notes of an image. All calls run in one remote command.
 
-The choice of contents follows the release notes of AKS. Source: Azure/AgentBaker,
+The release notes of AKS have similar contents. Source: Azure/AgentBaker,
 vhdbuilder/packer/write-release-notes-windows.ps1.
 """
 
@@ -62,7 +62,7 @@ class ContentSources:
 
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> ContentSources:
-        """Return the runtime and the cache that the options of the module release_notes name.
+        """Return the runtime and the cache that the options of the release_notes module name.
 
         Raises:
             ResourceError: an option is invalid.
@@ -113,7 +113,7 @@ def calls(sources: ContentSources) -> tuple[Call, ...]:
 
 
 def _fix_values() -> tuple[tuple[str, str], ...]:
-    """Return the key and name of each registry value only once, even if several versions of Windows need it."""
+    """Return the key and name of each registry value only once, even if several versions of Windows need this value."""
     return tuple(dict.fromkeys((str(entry["path"]), str(entry["name"])) for entry in registry_fixes.fixes()))
 
 
@@ -125,7 +125,7 @@ def read(
     Args:
         seen: the observation with the results.
         windows: the version of Windows, which was read at the same time.
-        sources: the sources for which `calls` created the calls.
+        sources: the same sources that `calls` received.
         release: name of the release.
         host: name of the machine in the inventory.
         time: the time of the observation, in ISO 8601 format.
@@ -179,8 +179,8 @@ _PARTS: t.Mapping[str, str] = {
     "images": "the container images",
     "components": "the versions that a machine may choose",
 }
-"""The data that each call reads, for messages. Other calls may fail. For example, the call that checks the container
-images fails if a single image cannot be checked."""
+"""Maps the id of each call that must succeed to a description of the data that it reads, for messages. Other calls may
+fail. For example, the call that checks the container images fails if a single image cannot be checked."""
 
 
 def _failures(seen: Observation) -> list[str]:

@@ -41,7 +41,7 @@ def comparison_page(before: ImageContents, after: ImageContents, differences: t.
     Args:
         before: the older release.
         after: the newer release.
-        differences: the differences, in the order in which they are shown.
+        differences: all differences, in the order in which the page shows them.
     """
     groups: dict[str, list[Difference]] = {}
     for difference in differences:

@@ -24,7 +24,7 @@ MODULES = (
     "azure.azcollection.azure_rm_galleryimageversion_info",
 )
 OLDEST = "3.4.0"
-"""The first version of azure.azcollection whose module azure_rm_galleryimageversion has the option timeout.
+"""The first version of azure.azcollection whose azure_rm_galleryimageversion module has the option timeout.
 
 Source: the collection's CHANGELOG.
 """
@@ -47,7 +47,7 @@ class StoredVhd:
     blob: str = ""
 
     def check(self, where: str) -> None:
-        """Check the names of the resources.
+        """Check the names of the resource group, storage account, container and blob.
 
         Raises:
             ResourceError: Azure does not accept one of the names.
@@ -71,7 +71,7 @@ class ManagedImage:
     name: str
 
     def check(self, where: str) -> None:
-        """Check the names of the resources.
+        """Check the names of the managed image and its resource group.
 
         Raises:
             ResourceError: Azure does not accept one of the names.
@@ -94,10 +94,10 @@ class GalleryPlace:
     exclude_from_latest: bool = False
 
     def check(self, where: str) -> None:
-        """Check the names of the resources, and the number of replicas.
+        """Check the names of the Azure resources and regions, and the number of replicas.
 
         Raises:
-            ResourceError: Azure does not accept one of them.
+            ResourceError: Azure does not accept a name or the number.
         """
         _check(where, "resource_group", self.resource_group, _GROUP, "the name of a resource group")
         _check(where, "gallery", self.gallery, _NAME, "the name of a compute gallery")
@@ -109,7 +109,7 @@ class GalleryPlace:
 
     @property
     def all_regions(self) -> tuple[str, ...]:
-        """The regions with replicas. Azure requires that the version's own region be one of them."""
+        """The regions with replicas. Azure requires that these include the location of the gallery version itself."""
         return tuple(dict.fromkeys((self.location, *self.regions)))
 
 
@@ -128,7 +128,7 @@ class Publication:
 
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> Publication:
-        """Read the options of the module image_publication.
+        """Read the options of the image_publication module.
 
         Raises:
             ResourceError: an option is invalid, or the options contradict each other.
@@ -173,7 +173,7 @@ class Publication:
 
     @property
     def published(self) -> StoredVhd | None:
-        """The VHD from which the gallery version is created: the copy if there is one; None for a managed image."""
+        """The VHD (or its copy, if any) from which the gallery version is created, or None for a managed image."""
         return self.copy or self.vhd
 
     def steps(self) -> list[str]:

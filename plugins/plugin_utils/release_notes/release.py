@@ -20,7 +20,7 @@ _NAME = re.compile(r"20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[.][0-9a-f
 """The same regular expression as for the variable `release` in packer/variables.pkr.hcl."""
 _LARGEST = 2**31 - 1
 _ABBREVIATION = 8
-"""Number of digits of a commit in a release's name."""
+"""Number of digits to which a commit's hash is shortened in a release's name."""
 NO_COMMIT = "0" * _ABBREVIATION
 """The commit in a release's name if none is known. git writes zeros for an object that does not exist."""
 
@@ -37,7 +37,7 @@ class ImageRelease:
         """Parse the name of a release.
 
         Args:
-            name: the name.
+            name: the name of the release, such as 20261126.1a2b3c4d.
             where: the option that contains the name, for messages.
 
         Raises:

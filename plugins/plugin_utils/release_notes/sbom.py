@@ -42,7 +42,7 @@ def sbom(contents: ImageContents, *, serial: uuid.UUID, written: datetime.dateti
         written: the document's timestamp.
 
     Raises:
-        ImportError: the package cyclonedx-python-lib is not installed.
+        ImportError: the cyclonedx-python-lib package is not installed.
     """
     from cyclonedx.model.bom import Bom, BomMetaData
     from cyclonedx.model.component import Component, ComponentType

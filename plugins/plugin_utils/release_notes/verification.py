@@ -17,8 +17,8 @@ from .machine import FirstBoot
 from .sections import shown_size
 
 Status = t.Literal["failed", "not_checked", "noted", "passed"]
-"""`noted`: the machine differs from the release notes in a way that is allowed. `not_checked`: the release notes or the
-machine lack the data for a comparison."""
+"""`noted` means that the machine differs from the release notes in a way that is allowed. `not_checked` means that the
+release notes or the machine lack the data for a comparison."""
 BUILD_ONLY = ("cloudbase-init",)
 """Services that are disabled only during the build: sysprep restores their start mode after the release notes are
 written."""
@@ -29,7 +29,7 @@ _GROWTH = 1 << 20
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageCheck:
-    """The result of one check, with what was expected and what the machine has."""
+    """The result of one check, with the expected and the actual value."""
 
     section: str
     item: str
@@ -54,7 +54,7 @@ Checks = t.Iterator[ImageCheck]
 def checks(
     notes: ImageContents, machine: ImageContents, boot: FirstBoot, expected: Expectations
 ) -> tuple[ImageCheck, ...]:
-    """Return the results of all checks, by section.
+    """Return the results of all checks, section by section.
 
     Args:
         notes: the release notes of the image.
@@ -123,7 +123,7 @@ def _switch(value: bool) -> str:
 
 
 Items = t.Mapping[str, str]
-"""The compared items: a description of each item, by name."""
+"""Maps the name of each compared item to a description of the item."""
 
 
 def _features(contents: ImageContents) -> Items:
@@ -197,17 +197,18 @@ def _services(notes: ImageContents, machine: ImageContents) -> Checks:
 
 
 def _same_service(noted: NotedService, current: NotedService) -> bool:
-    """Return whether a service has the same start mode as in the image, and runs if it must.
+    """Return whether a service has the same start mode as in the image, and is running if this is required.
 
-    It must run if it ran in the image and starts automatically. Windows starts and stops services with the start mode
-    Manual on demand. A service that was stopped in the image may run, because joining a cluster starts some services.
+    A service that was running in the image and starts automatically must be running. Windows starts and stops services
+    with the start mode Manual on demand. A service that was stopped in the image may be running, because joining a
+    cluster starts some services.
     """
     must_run = noted.state == "Running" and noted.start_mode == "Automatic"
     return noted.start_mode == current.start_mode and (not must_run or current.state == "Running")
 
 
 def _fixes(notes: ImageContents, machine: ImageContents) -> Checks:
-    """Yield a check for each registry fix. The preparation of a machine may enable fixes that the image lacks."""
+    """Yield a check for each registry fix. Fixes that are enabled on the machine but not in the image are allowed."""
     current = {_fix_name(fix): fix for fix in machine.registry_fixes}
     for fix in notes.registry_fixes:
         other = current.get(_fix_name(fix))
@@ -249,7 +250,7 @@ def _disk(notes: ImageContents, machine: ImageContents, boot: FirstBoot, max_fil
 
 
 _ALWAYS = ("computer name", "SID")
-"""Identifiers that every machine has. If the machine did not report them, they are unknown, and the check fails."""
+"""Identifiers that every machine has. If the machine did not report one of them, the check of this identifier fails."""
 
 
 def _identity(noted: NotedIdentity, current: NotedIdentity, boot: FirstBoot) -> Checks:
@@ -272,9 +273,9 @@ def _some(text: str) -> tuple[str, ...]:
 
 
 def _own(section: str, item: str, before: t.Sequence[str], after: t.Sequence[str]) -> ImageCheck:
-    """Return a check of whether all of the machine's identifiers of a kind differ from those of the build machine.
+    """Return a check of whether all identifiers of one kind differ between the machine and the build machine.
 
-    Windows creates some kinds of identifiers only when it needs them, so a machine may have none yet.
+    Windows creates some kinds of identifiers only when it needs them, so the machine may not have any yet.
     """
     if not before:
         # The build machine had none, so no machine can have inherited it.

@@ -15,7 +15,7 @@ from .orphaned_shells import OrphanedShells
 
 MODULE = "winkube.node.invoke_calls"
 COLLECTING_MODULE = "winkube.node.collect_batch"
-"""The module that only fetches the results of batches. It is a third as long as `invoke_calls`."""
+"""The module that only fetches the results of batches. Its code is a third as long as that of `invoke_calls`."""
 
 
 KEEPS_FILES = (
@@ -70,7 +70,7 @@ class AnsibleAction(t.Protocol):
 
 
 def keeps_files() -> bool:
-    """Return whether Ansible keeps its files on the node for debugging."""
+    """Return whether Ansible keeps its temporary files on the node for debugging."""
     return bool(C.DEFAULT_KEEP_REMOTE_FILES)
 
 
@@ -114,7 +114,7 @@ class ModuleRunner:
 
     Args:
         action: the running action plugin.
-        task_vars: the variables of its task.
+        task_vars: the variables of the plugin's task.
     """
 
     def __init__(self, action: AnsibleAction, task_vars: t.Mapping[str, t.Any]) -> None:
@@ -140,12 +140,13 @@ class ModuleRunner:
         system: bool = False,
         collects: bool = False,
     ) -> dict[str, t.Any]:
-        """Run a batch of calls on the node with the collection's own module, without retrying.
+        """Run a batch of calls on the node with one of this collection's modules, without retrying.
 
         Args:
             batch: the batch as JSON.
             private: whether to hide the result from the connection plugin's output (-vvvvvv).
-            detach: time limit of a detached run in seconds, and the folder for the files of Ansible's async wrapper.
+            detach: time limit in seconds, and the folder for the files of Ansible's async wrapper. None means that the
+                batch does not run detached.
             system: whether to run the module as SYSTEM.
             collects: whether the batch fetches the recorded result of another batch, which may have run before the last
                 boot.

@@ -24,7 +24,7 @@ PIECE = 4 * 1024 * 1024
 
 
 def fetch(node: RemoteNode, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:
-    """Download a file from a node in pieces, and compare its hash.
+    """Download a file from a node in pieces, and check its hash.
 
     Args:
         node: the node.

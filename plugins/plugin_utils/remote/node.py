@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Observe, change and reboot a Windows node over Ansible's connection, even if the connection fails meanwhile.
+"""Observe, change and reboot a Windows node over Ansible's connection, and reconnect if the connection fails.
 
-A batch that changes something runs at most once, even if the connection breaks. Observations are repeated.
+After a connection failure, observations are repeated, but a batch that changes something runs at most once.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from .reboot import NotRebooted, Reboot, reboot_message
 from .timeouts import Timeouts
 
 FOLDER = f"{PROGRAM_DATA}\\batches"
-"""Folder with the results of batches, by key. Ansible's async wrapper uses a subfolder for each key. The subfolder is
-deleted with the result."""
+"""Folder with the results of batches, in files named after the batches' keys. Ansible's async wrapper uses a subfolder
+for each key. The subfolder is deleted with the result."""
 
 _SENDS = 5  # Maximum number of times that a batch is sent if the node reports each time that it did not receive it.
 _PUTS = 3  # Number of attempts to send a file: limited, because plugins report a full disk as a connection failure.
@@ -43,7 +43,7 @@ class Node:
 
     Args:
         action: the running action plugin, whose connection is used.
-        task_vars: the variables of its task.
+        task_vars: the variables of the plugin's task.
         timeouts: time limits.
         on_progress: function that receives the progress of detached batches.
         clock: replaces time.monotonic in tests.
@@ -82,13 +82,13 @@ class Node:
         """Run calls that change nothing, and repeat them after a connection failure.
 
         Args:
-            calls: the calls.
+            calls: the calls to run in one batch.
             step: name of the step, for messages.
             private: whether to keep the result out of the output at any verbosity.
 
         Raises:
-            NodeError: the batch is too large or must not be sent (see `_send`), the module failed, or its answer cannot
-                be used.
+            NodeError: the batch is too large or must not be sent (see `_send`), the module failed, or the node's answer
+                cannot be used.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         batch = Batch(calls=tuple(calls), forget=self._forget)
@@ -160,7 +160,7 @@ class Node:
         raise NodeError(f"{self.name}: {step}: the node did not receive the batch after {_SENDS} attempts")
 
     def wait(self, key: str, *, step: str) -> Observation:
-        """Wait for a batch that an earlier run left running. The next `observe`, `run` or `start` deletes its result.
+        """Wait for a batch that an earlier run left running. The next `observe`, `run` or `start` deletes the result.
 
         Returns:
             The batch's observation without results. The state is `finished`, `lost`, or `unknown` if there is no such
@@ -232,7 +232,7 @@ class Node:
     def start_job(
         self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str
     ) -> t.Mapping[str, t.Any] | None:
-        """Start another collection's action detached, with its result in the folder that is named after the key."""
+        """Start another collection's action detached, with its result in the subfolder that is named after `key`."""
         seconds = int(self.timeouts.batch) + 600
         return self._others.start_job(name, arguments, folder=f"{FOLDER}\\{key}", seconds=seconds, step=step)
 
@@ -347,7 +347,7 @@ class Node:
         Raises:
             ConnectionLost: the connection failed.
             NodeError: the batch is too large, or contains secrets and Ansible would keep it in a file on the node; or
-                the module failed; or its answer cannot be used.
+                the module failed; or the node's answer cannot be used.
         """
         if batch.secret and keeps_files():
             raise NodeError(f"{self.name}: {step}: {KEEPS_FILES}")
@@ -382,10 +382,10 @@ class Node:
         self._garbled = 0
 
     def _recover(self, lost: ConnectionLost, step: str) -> None:
-        """Try to reconnect with growing pauses until an attempt succeeds.
+        """Try to reconnect, with ever longer pauses, until an attempt succeeds.
 
         Raises:
-            AnsibleConnectionFailure: the time is up, or the node rejected the logon too often.
+            AnsibleConnectionFailure: the time limit was reached, or the node rejected the logon too often.
         """
         try:
             self._outage.reconnect(lost, self.timeouts, may_reboot=self._may_reboot)

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Close the shells of failed connections: a node keeps them for two hours, and allows a user only 30 shells.
+"""Close the shells of failed connections, because a node keeps them for two hours, and allows a user only 30 shells.
 
-One kind cannot be closed: a winrm shell whose creation got no response. Its name, which the node chooses, is unknown.
+A winrm shell cannot be closed if the response to its creation was lost, because only the response has the shell's name.
 
 Source: learn.microsoft.com/windows/win32/winrm/quotas (MaxShellsPerUser, IdleTimeout).
 """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Run modules of other collections on a node over its connection."""
+"""Run modules of other collections on a node over the node's Ansible connection."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class OtherModules:
         Args:
             name: the action, such as `ansible.windows.win_updates`.
             arguments: the options of the action.
-            folder: the folder on the node to which the result is written, in a file `j…`.
+            folder: the folder on the node for the file with the result. The file's name begins with `j`.
             seconds: time limit of the action.
             step: name of the step, for messages.
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Restore a failed connection: try to reconnect with growing pauses, and decide when to give up."""
+"""Restore a failed connection by reconnecting, with ever longer pauses, and decide when to give up."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Outage:
         self._refusals = 0
 
     def reconnect(self, lost: Exception, timeouts: Timeouts, *, may_reboot: bool = False) -> None:
-        """Try to reconnect until an attempt succeeds, the time is up, or the logon was rejected too often.
+        """Try to reconnect until an attempt succeeds, the time limit is reached, or the logon was rejected too often.
 
         Args:
             lost: the error with which the connection failed.
@@ -57,7 +57,7 @@ class Outage:
             may_reboot: whether the node may be rebooting, which takes longer than other outages.
 
         Raises:
-            ReconnectFailed: the time is up, or the node rejected the logon too often.
+            ReconnectFailed: the time limit was reached, or the node rejected the logon too often.
         """
         if self._began is None:
             self._began = self._clock()
@@ -78,9 +78,10 @@ class Outage:
                 return
 
     def _allowed_refusals(self) -> int:
-        """Return the number of failed logons after which to give up: each of them counts toward the account lockout.
+        """Return the number of failed logons after which to give up.
 
-        A password that was never accepted is tried once. A password that was accepted may be rejected for a short time
-        while the node starts, because the Netlogon service must find a domain controller first.
+        Each failed logon counts toward the account lockout. A password that was never accepted is tried once. A
+        password that was accepted may be rejected for a short time while the node starts, because the Netlogon service
+        must find a domain controller first.
         """
         return 3 if self._reached else 1

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Define the interface of a Windows node that all packages use. `node.Node` implements it."""
+"""Define the interface through which all packages use a Windows node. `node.Node` implements this interface."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RemoteNode(t.Protocol):
         """Upload a file from the controller to the node."""
 
     def fetch(self, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:
-        """Write the content of a file on the node to `target`, check it, and return the number of pieces."""
+        """Write the content of a file on the node to `target`, check its hash, and return the number of pieces."""
 
     def reboot(self, *, step: str = ..., ordered: bool | None = ..., boot: str = ...) -> None:
         """Wait until the node has rebooted and can be used; request the reboot if no batch has done so."""

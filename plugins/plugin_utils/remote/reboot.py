@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Reboot a node: request the reboot, then wait for a new boot time and the logon screen.
 
-There are three reasons not to use ansible.windows.win_reboot. If the response to its request is lost, it does not know
-whether the node will shut down. While services delay the shutdown, it sends a remote command for each poll. Once the
-node is back, it needs two more remote commands.
+There are three reasons not to use ansible.windows.win_reboot. If the response to the reboot request is lost, win_reboot
+does not know whether the node will shut down. While services delay the shutdown, win_reboot sends a remote command for
+each poll. Once the node is back, win_reboot needs two more remote commands.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..wire.messages import Batch, Call, CallResult, Observation
 
 LOGON_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion\\Winlogon\\AutoLogonChecked"
 """Volatile registry key that LogonUI creates just before it shows the logon screen, when Windows has finished its
-configuration. ansible.windows.win_reboot also waits for this key. Source: its documentation, `test_command`."""
+configuration. ansible.windows.win_reboot also waits for this key (see `test_command` in its documentation)."""
 _IN_PROGRESS = 1115
 """The system error code ERROR_SHUTDOWN_IN_PROGRESS.
 
@@ -42,7 +42,7 @@ _PAUSE = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _DRIFT = datetime.timedelta(milliseconds=100)
 """Maximum difference between two boot times of the same boot. Windows computes the boot time from the clock, so a clock
-correction moves it by milliseconds. Source: prometheus-community/windows_exporter#74."""
+correction changes the boot time by milliseconds. Source: prometheus-community/windows_exporter#74."""
 
 
 class NotRebooted(Exception):
@@ -50,7 +50,7 @@ class NotRebooted(Exception):
 
 
 def reboot_message(step: str) -> str:
-    """Return the message about the reboot to users who are logged on.
+    """Return the message that users who are logged on see before the reboot.
 
     Args:
         step: name of the step that needs the reboot.
@@ -59,10 +59,10 @@ def reboot_message(step: str) -> str:
 
 
 def order(message: str, *, delay: int = _DELAY) -> tuple[Call, ...]:
-    """Return the calls that request a reboot; `is_ordered` says whether they succeeded.
+    """Return the calls that request a reboot. `is_ordered` tells whether these calls succeeded.
 
-    If the request fails, it is sent again after any scheduled shutdown has been canceled: another program may have
-    scheduled a shutdown (exit code 1190) that happens later or is not a reboot.
+    If the first request fails, another program may have scheduled a shutdown (exit code 1190) that happens later or is
+    not a reboot. The calls then cancel this shutdown and repeat the request.
 
     Args:
         message: message to users who are logged on.
@@ -140,7 +140,8 @@ class Reboot:
     clock: t.Callable[[], float] = time.monotonic
     sleep: t.Callable[[float], None] = time.sleep
     keys: list[str] = dataclasses.field(default_factory=list, init=False)
-    """Keys of the batches that may have requested the reboot; the node keeps their results until they are removed."""
+    """Keys of the batches that may have requested the reboot. The node keeps the results of these batches until another
+    batch deletes them."""
 
     def run(self, boot: str, message: str, *, ordered: bool | None = False) -> None:
         """Request the reboot if necessary, and wait until the node is back.
@@ -211,7 +212,7 @@ class Reboot:
         return True, ""
 
     def _reconnect(self, deadline: float) -> None:
-        """Try to reconnect with growing pauses until an attempt succeeds or the time is up."""
+        """Try to reconnect, with ever longer pauses, until an attempt succeeds or the deadline has passed."""
         pause = _FIRST_PAUSE
         while self.clock() < deadline:
             self.sleep(pause)

@@ -25,7 +25,7 @@ class NodeSession:
     NodeAction creates a session for each action.
 
     Args:
-        node: the node.
+        node: the node on which the task works.
         allow_unsupported_windows: whether to continue on versions of Windows that are not supported.
         notify: function that prints a line of progress; None if progress is not shown.
     """
@@ -64,7 +64,7 @@ class NodeSession:
         """Return an action's result: its values, the warnings, and the number of remote commands.
 
         Args:
-            values: values of the result. If they do not include `changed`, it is false.
+            values: values of the result. `changed` is false by default.
         """
         warnings = list(dict.fromkeys([*self.warnings, *values.pop("warnings", ())]))
         return {
@@ -80,7 +80,7 @@ class NodeSession:
         """Run calls that change nothing, and read the node's version of Windows with the same remote command.
 
         Args:
-            calls: the calls.
+            calls: the calls to run.
             step: name of the step, for messages.
             private: whether to keep the result out of the output at any verbosity.
             first: calls that run before the call that reads the version and the reasons for a pending reboot.
@@ -96,12 +96,12 @@ class NodeSession:
         return seen, self._read_windows(seen, step)
 
     def run_if_supported(self, calls: t.Sequence[Call], *, step: str) -> Observation:
-        """Run calls that change the node in one remote command, or none of them if its Windows version is rejected.
+        """Run calls that change the node, all in one remote command, unless the version of Windows is rejected.
 
-        If a call fails, the observation shows it.
+        If a call fails, no exception is raised, and the observation contains the error.
 
         Args:
-            calls: the calls.
+            calls: the calls to run.
             step: name of the step, for messages.
 
         Raises:

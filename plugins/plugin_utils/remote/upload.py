@@ -19,7 +19,7 @@ PIECE = 32 * 1024 * 1024
 """Size of a piece in bytes. The pieces of a very large file are larger, because one command line of cmd.exe (8191
 characters) must name all of them."""
 COMMIT = "commit"
-"""ID of the call that verifies an uploaded file, without the prefix that distinguishes the file (`join_scope`)."""
+"""ID of the call that verifies an uploaded file, without the prefix that `join_scope` returns for the file."""
 _PIECES = 40
 _BLOCK = 1024 * 1024
 
@@ -61,7 +61,7 @@ def push(node: RemoteNode, local: str, target: str, uploaded: t.Mapping[str, int
         node: the node.
         local: path on the controller.
         target: Windows path of the complete file; its folder exists.
-        uploaded: sizes of the pieces on the node, by path in lower case.
+        uploaded: maps the path of each piece that is on the node, in lower case, to the size of the piece.
         step: name of the step, for messages.
 
     Returns:
@@ -83,7 +83,7 @@ def push(node: RemoteNode, local: str, target: str, uploaded: t.Mapping[str, int
 
 
 def _copy(local: str, piece: Piece, part: t.IO[bytes]) -> None:
-    """Copy a piece in blocks, because a whole piece may need too much memory."""
+    """Copy a piece block by block, because reading the whole piece at once may need too much memory."""
     with pathlib.Path(local).open("rb") as file:
         file.seek(piece.offset)
         left = piece.size

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""List each finding of cluster_check about the Linux side of a cluster once, with the hosts concerned (no I/O)."""
+"""List each finding of cluster_check about the Linux side of a cluster once, with the affected hosts (no I/O)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def shared(results: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> list[dict[s
     """Return each finding of all hosts once, in the order in which they were found.
 
     Args:
-        results: the result of cluster_check by host; None if a host was not compared.
+        results: maps each host to its result of cluster_check, or to None if the host was not compared.
 
     Returns:
         The fields of each finding, and the `hosts` that have it.

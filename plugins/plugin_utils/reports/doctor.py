@@ -20,7 +20,7 @@ _EFFECTS: t.Mapping[str, tuple[str, str]] = {
     "pods": ("pods fail", "bad"),
     "risk": ("may disrupt pods", "warm"),
 }
-"""The text for each effect that a cause can have, and its style on the page."""
+"""Maps each effect that a cause can have to its description and to its style on the HTML page."""
 _NAMED = 8
 """Maximum number of hosts that are named for a cause; any further hosts are only counted."""
 _NOT_DIAGNOSED = "not diagnosed"
@@ -34,7 +34,7 @@ def entry(host: str, result: Entry | None, view: ClusterView, names: t.Iterable[
     Args:
         host: the host.
         result: the registered result of node_diagnosis; None if the host was not diagnosed.
-        view: what the cluster reports about its nodes. If the host could not be observed, nothing else is known.
+        view: what the cluster reports about its nodes. This is used only for a host that was not diagnosed.
         names: names that the host's node may have.
     """
     known = result or {}
@@ -50,10 +50,10 @@ def entry(host: str, result: Entry | None, view: ClusterView, names: t.Iterable[
 
 
 def table(hosts: t.Mapping[str, Entry], *, width: int = 170) -> list[str]:
-    """Return the lines of a table with a row for each cause of a problem, or for a host without a cause.
+    """Return the lines of a table with a row for each cause of a host's problems, or one row for a host without causes.
 
     Args:
-        hosts: entries by host.
+        hosts: maps each host to its entry of the JSON document.
         width: maximum line width; the last column is shortened, but keeps at least 60 characters.
     """
     rows = [row for host, one in hosts.items() for row in _rows(host, one)]
@@ -102,7 +102,7 @@ def total(hosts: t.Mapping[str, Entry]) -> str:
 
 
 def cluster_problem(hosts: t.Mapping[str, Entry]) -> str:
-    """Return why nothing is known from the cluster: it was not queried, or it did not answer.
+    """Return the reason if the cluster was not queried or did not answer.
 
     The string is empty if the cluster answered, or if the hosts' entries do not contain the reason.
     """
@@ -114,8 +114,8 @@ def document(hosts: t.Mapping[str, Entry], *, time: str) -> dict[str, t.Any]:
     """Return the JSON document with the diagnoses of all hosts.
 
     Args:
-        hosts: entries by host.
-        time: the time of writing, ISO 8601.
+        hosts: maps each host to its entry of the document.
+        time: the time of writing, in ISO 8601 format.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -130,7 +130,7 @@ def page(hosts: t.Mapping[str, Entry], *, written: str) -> str:
     """Return a self-contained HTML page with the diagnoses of all hosts.
 
     Args:
-        hosts: entries by host.
+        hosts: maps each host to its entry of the JSON document.
         written: the time of writing, as text.
     """
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(DATA), autoescape=True)

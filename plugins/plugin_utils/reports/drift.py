@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Create plan.json, the document with the result of a drift check, for monitoring systems (no I/O).
 
-Its schema is docs/plan.schema.json.
+The schema of plan.json is docs/plan.schema.json.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import typing as t
 
 SCHEMA_VERSION = 1
-"""Version of the format of plan.json. It increases when a change breaks readers: a field is removed or changes its
-meaning."""
+"""Version of the format of plan.json. It increases when a change breaks programs that read the file, for example
+when a field is removed or changes its meaning."""
 STATUSES = ("in_sync", "drift", "error")
 _FIELDS = ("type", "name", "action", "why", "disrupts", "disruption")
 
@@ -23,8 +23,8 @@ def node_entry(
 
     Args:
         result: the result of node_state in check mode; None if the node was not compared.
-        before: results of earlier steps, in order. The entry's message comes from the first step that failed or found
-            problems.
+        before: results of the earlier steps, in the order in which these ran. The entry's message comes from the first
+            of them that failed or found problems.
     """
     if not result:
         return _not_compared(before)
@@ -60,7 +60,7 @@ def document(
     """Return the content of plan.json.
 
     Args:
-        nodes: entries by node.
+        nodes: maps each node to its entry of plan.json.
         time: time of the comparison (UTC).
         join_compared: whether the settings from the cluster were compared, which requires a kubeconfig.
         findings: the findings about the Linux side of the cluster (cluster_findings.shared).

@@ -12,7 +12,7 @@ from ..values.text_table import shorten, text_table
 _ALIKE = 3
 """Minimum number of similar differences that share a row."""
 _LAST = re.compile(r"[\\/ ][^\\/ ]+$")
-"""The part of a resource's name from the last separator on, such as a file in a folder or a value of a registry key."""
+"""Matches the last separator in a resource's name and the text after it, such as the name of a file in a folder."""
 _WIDEST = 70
 NOT_JOINED = "Settings from the cluster were not compared: set kubeconfig, or KUBECONFIG in the environment."
 NORMAL = "Differences are normal before site.yml has run. Exit status 2: something differs or could not be compared."
@@ -26,7 +26,7 @@ def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150, *, joi
     A node without differences has a row with its status.
 
     Args:
-        nodes: entries of plan.json, by node.
+        nodes: maps each node to its entry of plan.json.
         width: maximum line width; texts are shortened in the middle.
         join_compared: whether the settings from the cluster were compared. If not, a line below the table says so.
     """

@@ -33,12 +33,12 @@ def write_text(path: pathlib.Path, text: str) -> None:
 
 
 def write_result(option: str, path: str, result: t.Mapping[str, t.Any] | str) -> None:
-    """Write a result to the file that an option names: a mapping as JSON, a string unchanged.
+    """Write a result to the file that an option names. A mapping is written as JSON, and a string as it is.
 
     Args:
         option: name of the option, for messages.
         path: the option's value.
-        result: the content.
+        result: the mapping or string to write.
 
     Raises:
         ResourceError: the file cannot be written.

@@ -25,7 +25,7 @@ def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", s
 
     Args:
         node: name of the host.
-        facts: `hns` in the result of hns_info; None if hns_info failed.
+        facts: the value `hns` in the result of hns_info; None if hns_info failed.
         message: why hns_info failed.
         summary: whether to return a row for each kind, network and state instead of a row for each object.
     """
@@ -147,7 +147,7 @@ def totals(nodes: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> str:
     """Return the line below the table: the numbers of nodes and stale objects, and the nodes that need attention.
 
     Args:
-        nodes: `hns` in the results of hns_info, by host; None if hns_info failed.
+        nodes: maps each host to the value `hns` in its result of hns_info, or to None if hns_info failed.
     """
     groups: dict[str, list[str]] = {}
     objects: dict[str, int] = {}
@@ -177,7 +177,7 @@ def _counted(count: int, things: str) -> str:
 
 
 def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> dict[str, int]:
-    """Return the number of hosts whose HNS responded, of hosts on which hns_info failed, and of stale objects."""
+    """Return the numbers of hosts whose HNS responded, hosts on which hns_info failed, and stale objects."""
     known = [facts for facts in nodes.values() if facts is not None]
     objects = [item for facts in known for name in ("endpoints", "policy_lists", "namespaces") for item in facts[name]]
     return {

@@ -37,7 +37,8 @@ def read(folder: pathlib.Path) -> JUnitResults:
     junitxml.py.
 
     Args:
-        folder: the folder. A missing or empty folder is a problem, because a program that ended early wrote no results.
+        folder: the folder with the files. If it is missing or empty, this is a problem, because the test program ended
+            early.
     """
     cases: list[ElementTree.Element] = []
     for path in sorted(folder.glob("*.xml")):
@@ -54,11 +55,11 @@ def read(folder: pathlib.Path) -> JUnitResults:
 
 
 def copy_redacted(source: pathlib.Path, target: pathlib.Path, redact: t.Callable[[str], str]) -> None:
-    """Copy a JUnit file without secrets. If it is missing or incomplete, because a program ended early, copy nothing.
+    """Copy a JUnit file without secrets, unless the file is missing or incomplete because a program ended early.
 
     Args:
-        source: the file.
-        target: the copy. Its folder is created.
+        source: the JUnit file.
+        target: path of the copy, whose folder is created.
         redact: function that returns a text of the file without secrets. It receives the text without XML escapes.
     """
     try:

@@ -27,10 +27,10 @@ _STATUSES: t.Mapping[str, tuple[str, str]] = {
     "passed": ("passed", "good"),
     "not_applicable": ("not applicable", "soft"),
 }
-"""The text for each status, and its style on the page. Rows are sorted in this order."""
+"""Maps each status to its description and to its style on the HTML page. Rows are sorted by status in this order."""
 _WIDEST = (15, 36, 36, 14)
 _REASONS = 5
-"""Maximum number of reasons that are listed below the table for checks that did not run. Others are only counted."""
+"""Maximum number of reasons for `not run` that are listed below the table. Further reasons are only counted."""
 
 Entry = t.Mapping[str, t.Any]
 
@@ -54,9 +54,9 @@ def table(results: t.Iterable[Entry], *, summary: bool = False, width: int = 170
     """Return the lines of a table with a row for each result.
 
     Args:
-        results: `results` of network_check.
-        summary: whether to show only one row, with the number of connections, for all results that passed and have the
-            same check and operating systems.
+        results: the value `results` in the result of network_check.
+        summary: whether all results that passed and have the same check and operating systems share a row, with the
+            number of connections.
         width: maximum line width; the last column is shortened, but keeps at least 60 characters.
     """
     rows = _summary_rows(ordered(results)) if summary else [_row(one) for one in ordered(results)]
@@ -111,7 +111,7 @@ def document(result: Entry, *, time: str, allow_not_run: bool) -> dict[str, t.An
 
     Args:
         result: the result of network_check.
-        time: the time of writing, ISO 8601.
+        time: the time of writing, in ISO 8601 format.
         allow_not_run: whether checks that did not run are accepted.
     """
     names = ("namespace", "removed", "interrupted", "windows_nodes", "windows_nodes_total", "linux_nodes")
@@ -182,7 +182,7 @@ def _summary_rows(results: t.Sequence[Entry]) -> list[tuple[str, ...]]:
 
 
 def _matrix(results: t.Sequence[Entry]) -> list[dict[str, t.Any]]:
-    """Return the numbers of results by status, in one row for each check and pair of operating systems."""
+    """Return a row for each check and pair of operating systems, with the number of results for each status."""
     lines: dict[tuple[str, str, str], dict[str, int]] = {}
     for one in results:
         outside = "outside" if one["check"] == "outbound" else "any"

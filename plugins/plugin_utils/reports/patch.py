@@ -13,7 +13,7 @@ from . import rollout
 STATUSES = ("patched", "to_patch", "up_to_date", "failed", "not_started")
 _HEADER = ("NODE", "OS BUILD", "PATCHES", "REBOOTS", "MINUTES", "STATUS", "")
 _NOT_WELL = ("failed", "not_offered", "not_applicable", "needs_reboot")
-"""Statuses of a patch that make patch_install fail; `needs_reboot` does so only if reboots were allowed."""
+"""Statuses of a patch that make patch_install fail. `needs_reboot` has this effect only if reboots were allowed."""
 _WIDEST = (60,) * (len(_HEADER) - 1)
 """Maximum width of each column except the last, in characters."""
 
@@ -24,9 +24,9 @@ def node_entry(
     """Return one node's entry in patch.json.
 
     Args:
-        notes: the record that role node_maintenance keeps (`node_maintenance_state`); its field `found` is the result
-            of patch_install in check mode, before the rollout. None if the host failed before that check.
-        result: the last result of patch_install. If the host's turn never came, this is the result of the check.
+        notes: the record that the node_maintenance role keeps (`node_maintenance_state`), or None if the host failed
+            before patch_install ran in check mode. The field `found` contains the result in check mode.
+        result: the last result of patch_install. If the host's turn never came, this is the result in check mode.
         check_mode: whether the run only checked, and installed nothing.
     """
     notes = notes or {}
@@ -67,7 +67,7 @@ def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 200) -> lis
     """Return the lines of a table with a row for each node.
 
     Args:
-        nodes: entries of patch.json, by host.
+        nodes: maps each host to its entry in patch.json.
         width: maximum line width; the last column, the message, is shortened.
     """
     rows = [_HEADER, *(_row(host, entry) for host, entry in nodes.items())]

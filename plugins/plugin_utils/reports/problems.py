@@ -14,7 +14,7 @@ def shared(problems: t.Mapping[str, t.Sequence[str]]) -> dict[str, list[str]]:
     """Return each problem, in the order in which the problems were found, with the hosts that have it.
 
     Args:
-        problems: the problems of each host of the play.
+        problems: maps each host of the play to its problems.
     """
     hosts_by_problem: dict[str, list[str]] = {}
     for host, sentences in problems.items():
@@ -27,7 +27,7 @@ def lines(problems: t.Mapping[str, t.Sequence[str]]) -> list[str]:
     """Return a line for each problem, with the hosts that have it.
 
     Args:
-        problems: the problems of each host of the play, including hosts without problems.
+        problems: maps each host of the play to its problems; includes hosts without problems.
     """
     return [f"- {_hosts(hosts, len(problems))}: {sentence}" for sentence, hosts in shared(problems).items()]
 

@@ -19,14 +19,14 @@ _WIDEST = (60,) * (len(_HEADER) - 1)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReplacementResults:
-    """The records of the tasks on an old machine and its new machine; a mapping is empty if there is no record."""
+    """The results of the tasks on an old machine and on the machine that replaces it. Missing results are empty."""
 
     plan: t.Mapping[str, t.Any]
     """The plan for replacing the old machine."""
     record: t.Mapping[str, t.Any]
-    """The record that the role node_maintenance keeps about the old machine."""
+    """The record that the node_maintenance role keeps about the old machine."""
     new_record: t.Mapping[str, t.Any]
-    """The record that the role node_maintenance keeps about the new machine."""
+    """The record that the node_maintenance role keeps about the new machine."""
     address: str
     """Address of the new machine; empty if it was not created."""
 
@@ -35,8 +35,8 @@ def node_entry(results: ReplacementResults, *, check_mode: bool) -> dict[str, t.
     """Return one node's entry in replace.json.
 
     Args:
-        results: the results of the old machine and of its new machine.
-        check_mode: whether the run only planned.
+        results: the results of the tasks on both machines.
+        check_mode: whether the run only planned the replacement.
     """
     status, message = _status(results, check_mode=check_mode)
     replaces = results.plan.get("status") == "replace"
@@ -73,10 +73,10 @@ def _status(results: ReplacementResults, *, check_mode: bool) -> tuple[str, str]
 
 
 def inventory(nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
-    """Return how the inventory must change: the hosts to add and the hosts to remove.
+    """Return the hosts to add to the inventory and the hosts to remove from it.
 
     Args:
-        nodes: entries of replace.json, by host.
+        nodes: maps each host to its entry in replace.json.
     """
     ready = [entry for entry in nodes.values() if entry["new_ready"]]
     return {
@@ -110,8 +110,8 @@ def plan_table(plans: t.Mapping[str, t.Mapping[str, t.Any]], problems: t.Mapping
     """Return the lines of a table with the nodes to replace, which is printed before the first node is replaced.
 
     Args:
-        plans: the plans by host. The plan of a host that failed before it was planned is empty.
-        problems: why nodes cannot be replaced, by host.
+        plans: maps each host to its plan, which is empty if the host failed before the plan was made.
+        problems: maps each host that cannot be replaced to the reason.
     """
     rows = [
         (host, str(plan["new"]), "yes" if plan["begun"] else "no", problems.get(host, "").partition("\n")[0])
@@ -125,7 +125,7 @@ def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 200) -> lis
     """Return the lines of a table with a row for each node.
 
     Args:
-        nodes: entries of replace.json, by host.
+        nodes: maps each host to its entry in replace.json.
         width: maximum line width; the last column, the message, is shortened.
     """
     return text_table([_HEADER, *(_row(host, entry) for host, entry in nodes.items())], width=width, widest=_WIDEST)

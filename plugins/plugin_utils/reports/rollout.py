@@ -14,22 +14,22 @@ STOPPED = (
 
 
 def minutes(record: t.Mapping[str, t.Any]) -> float:
-    """Return how long the work on a node took, in minutes, or 0 if it has not ended.
+    """Return how long the work on a node took, in minutes, or 0 if the work has not ended.
 
     Args:
-        record: the record that role node_maintenance keeps.
+        record: the record that the node_maintenance role keeps about the node.
     """
     seconds = float(record.get("finished") or 0) - float(record.get("started") or 0)
     return round(max(0.0, seconds) / 60, 1) if record.get("finished") else 0.0
 
 
 def minutes_cell(entry: t.Mapping[str, t.Any]) -> str:
-    """Return the text for the column MINUTES, or an empty string if the work took no time or has not ended."""
+    """Return the text for the MINUTES column, or an empty string if the work took no time or has not ended."""
     return f"{entry['minutes']:.1f}" if entry["minutes"] else ""
 
 
 def status_cell(entry: t.Mapping[str, t.Any]) -> str:
-    """Return the text for the column STATUS: the node's status, and whether the node is cordoned."""
+    """Return the text for the STATUS column, which shows the node's status and whether the node is cordoned."""
     return str(entry["status"]) + (", cordoned" if entry["cordoned"] else "")
 
 
@@ -37,7 +37,7 @@ def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any]], statuses: t.Sequence[st
     """Return the number of nodes by status.
 
     Args:
-        nodes: the entries of the nodes, by host.
+        nodes: maps each host to its entry in the report.
         statuses: the statuses to count.
     """
     by_status = collections.Counter(entry["status"] for entry in nodes.values())
@@ -45,7 +45,7 @@ def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any]], statuses: t.Sequence[st
 
 
 def summary(numbers: t.Mapping[str, int]) -> list[str]:
-    """Return the lines below a rollout's table: the numbers of nodes, and whether the rollout stopped early.
+    """Return the lines below a rollout's table: the number of nodes by status, and whether the rollout stopped early.
 
     Args:
         numbers: result of `counts`.

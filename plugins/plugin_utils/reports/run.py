@@ -72,7 +72,7 @@ def page(title: str, runs: t.Sequence[Run], tables: t.Sequence[t.Mapping[str, t.
     """Return a self-contained HTML page that shows the changes of one or more runs.
 
     Args:
-        title: the heading.
+        title: the heading of the page.
         runs: the runs, in the order in which they are shown.
         tables: further tables, which come before the runs. Each has `title`, `head` (list of str) and `rows` (lists of
             values).

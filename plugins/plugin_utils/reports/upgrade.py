@@ -19,12 +19,12 @@ _WIDEST = (60,) * (len(_HEADER) - 1)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HostResults:
-    """The registered results of one host's tasks; a mapping is empty if the host did not reach the task."""
+    """The registered results of one host's tasks. The result of a task that the host did not reach is empty."""
 
     plan: t.Mapping[str, t.Any] | None
     """The plan for the upgrade. Empty if the machine has not joined a cluster; None if the host failed earlier."""
     record: t.Mapping[str, t.Any]
-    """The record that role node_maintenance keeps about the node."""
+    """The record that the node_maintenance role keeps about the node."""
     staged: t.Mapping[str, t.Any]
     """The result of the task that makes the changes that do not disrupt pods."""
     converged: t.Mapping[str, t.Any]
@@ -37,7 +37,7 @@ def node_entry(results: HostResults, *, check_mode: bool) -> dict[str, t.Any]:
     """Return one node's entry in upgrade.json.
 
     Args:
-        results: the results of the host.
+        results: the results of the host's tasks.
         check_mode: whether the run was in check mode, so that it planned changes but made none.
     """
     record, plan = results.record, results.plan or {}
@@ -75,7 +75,7 @@ def _status(results: HostResults, *, check_mode: bool) -> tuple[str, str]:
 
 
 def _reboot(results: HostResults, status: str) -> str:
-    """Return whether the node will reboot (`yes`, `no` or `maybe`) or, after its turn, whether it rebooted."""
+    """Return whether the node will reboot (`yes`, `no` or `maybe`) or, after the node's turn, whether it rebooted."""
     if status not in ("to_upgrade", "not_started"):
         return "yes" if results.converged.get("rebooted") or int(results.patches.get("reboots") or 0) else "no"
     disruptions = {str(one.get("disruption")) for one in results.staged.get("deferred") or ()}
@@ -88,7 +88,7 @@ def plan_table(plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
     """Return the lines of a table with the upgrade steps of each node, which is printed at the beginning of a run.
 
     Args:
-        plans: the plans by host; empty for a host that is not a node.
+        plans: maps each host to its plan, which is empty for a host that is not a node.
     """
     rows = [(host, *_versions(plan)) for host, plan in plans.items() if plan]
     return text_table([_PLAN, *rows]) if rows else []
@@ -98,7 +98,7 @@ def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 200) -> lis
     """Return the lines of a table with a row for each node.
 
     Args:
-        nodes: entries of upgrade.json, by host.
+        nodes: maps each host to its entry in upgrade.json.
         width: maximum line width; the last column, the message, is shortened.
     """
     rows = [_HEADER, *(_row(host, entry) for host, entry in nodes.items())]

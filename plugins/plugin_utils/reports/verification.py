@@ -22,11 +22,11 @@ _STATUSES: t.Mapping[str, tuple[str, str]] = {
     "noted": ("noted", "warm"),
     "passed": ("passed", "good"),
 }
-"""The text for each status, and its style on the page. Rows are sorted in this order."""
+"""Maps each status to its description and to its style on the HTML page. Rows are sorted by status in this order."""
 _SHORT = 19
 """Length of a shortened digest: `sha256:` and 12 digits."""
 _NAMED = 5
-"""Maximum number of failed tests that a message names; any further ones are only counted."""
+"""Maximum number of failed tests that a message names; any further tests are only counted."""
 
 Entry = t.Mapping[str, t.Any]
 
@@ -38,9 +38,9 @@ class Verified:
     image: Entry
     """The fields `release`, `host`, `name` and `summary` from the result of image_verification_plan."""
     checks: t.Sequence[Entry]
-    """The checks of image_verification; empty if the machine could not be read."""
+    """The checks that image_verification returned; empty if the machine's contents could not be read."""
     stages: t.Sequence[Entry]
-    """The stages of the run that can fail: `name`, `failure` and, for a stage that runs tests, the tests' results."""
+    """The stages of the run that can fail. Each has `name`, `failure` and, if it runs tests, the tests' results."""
 
 
 def counts(verified: Verified) -> dict[str, int]:
@@ -59,7 +59,7 @@ def table(verified: Verified, *, every: bool = False, width: int = 170) -> list[
     """Return the lines of a table of checks, or an empty list if it would have no rows.
 
     Args:
-        verified: the results.
+        verified: the results of the verification.
         every: whether checks that passed have a row, too.
         width: maximum line width; the last column is shortened, but keeps at least 60 characters.
     """
@@ -112,8 +112,8 @@ def document(verified: Verified, *, time: str) -> dict[str, t.Any]:
     """Return the JSON document with the results of the verification.
 
     Args:
-        verified: the results.
-        time: the time of writing, ISO 8601.
+        verified: the results of the verification.
+        time: the time of writing, in ISO 8601 format.
     """
     why = problem(verified)
     return {
@@ -132,7 +132,7 @@ def page(verified: Verified, *, written: str) -> str:
     """Return a self-contained HTML page with the results of the verification.
 
     Args:
-        verified: the results.
+        verified: the results of the verification.
         written: the time of writing, as text.
     """
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(DATA), autoescape=True)
