@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
 _FIRST_DELAY = 10.0  # kubelet's first back-off, which doubles each time, in simulated seconds
 _LONGEST_PULL_DELAY = 300.0
+# The back-off starts again after a container has run for this time, in simulated seconds. Source:
+# https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#restart-policy
 _STABLE = 600.0
-"""After a container has run for this time, in simulated seconds, the back-off starts again.
-
-Source: https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#restart-policy."""
 
 
 class _ResolverError(Exception):

@@ -167,7 +167,7 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
     ("a key", {"lists": {"crictl": [{"version": "1", "sha": "x"}]}}, "artifacts.crictl[0]", "version, url and sha256"),
     ("a digest", {"lists": {"crictl": [{"version": "1", "sha256": "x"}]}}, "artifacts.crictl[0]", "64 hexadecimal"),
     ("a kind", {"lists": {"kubernets": ["1.37.1"]}}, "artifacts.kubernets[0]", "Did you mean kubernetes?"),
-    ("docker", {"lists": {"docker": ["25.0.14"]}}, "artifacts.docker[0]", "a public URL"),
+    ("docker", {"lists": {"docker": ["25.0.14"]}}, "artifacts.docker[0]", "a default download URL"),
     ("a url", {"lists": {"x": [{"version": "1", "url": f"C:\\x?{SECRET}"}]}}, "artifacts.x[0]", "a URL (http, https"),
     ("a folder", {"lists": {"x": [{"version": "1", "url": "http://h/"}]}}, "artifacts.x[0]", "ends in a file name"),
     ("a kind's file", {"lists": {"calico": ["1"]}, "urls": {"calico": "http://h/"}}, "calico_url", "a file name"),
