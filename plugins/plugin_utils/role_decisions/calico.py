@@ -112,11 +112,11 @@ def is_unreachable(api_server: str, reachable: str) -> bool:
 
 
 def _facts(host: Variables, switch: str = "") -> t.Mapping[str, t.Any]:
-    """Return how Calico is installed, or an empty mapping if the host does not use Calico or the variable is false.
+    """Return facts about Calico's installation, or an empty mapping if the host does not need them.
 
     Args:
         host: the variables of the host for which the decision is made.
-        switch: name of the Boolean variable to check; empty if only `cni_plugin` matters.
+        switch: name of a Boolean variable that must also be true; empty if only `cni_plugin` matters.
     """
     if host.value("cni_plugin") != _PLUGIN or (switch and not to_bool(host.value(switch))):
         return {}

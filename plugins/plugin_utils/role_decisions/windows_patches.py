@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role windows_patches which patches to install and which servers to contact without the proxy."""
+"""Decide for the windows_patches role which patches to install and which servers to contact without the proxy."""
 
 from __future__ import annotations
 

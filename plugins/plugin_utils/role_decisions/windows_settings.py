@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role windows_settings which hosts to reach without the proxy, and what to add to the hosts file."""
+"""Decide for the windows_settings role which hosts to reach without the proxy, and what to add to the hosts file."""
 
 from __future__ import annotations
 
