@@ -19,7 +19,7 @@ def patches(public: str | t.Sequence[t.Any], private: t.Sequence[t.Any], bundled
     Args:
         public: KB numbers or mappings. A string (`-e windows_patches_public=KB1,KB2`) is split at commas.
         private: patches that come as files.
-        bundled: locations of the bundle's files by SHA-256.
+        bundled: maps the SHA-256 of each of the bundle's files to the location of the file.
     """
     if isinstance(public, str):
         public = [kb.strip() for kb in public.split(",") if kb.strip()]
