@@ -119,7 +119,7 @@ class Archive(Resource):
         for member in self.members:
             if not self._unpacked(member) or not _inside(member):
                 raise ResourceError(
-                    "members", member, "expected a path with more components than strip_components removes"
+                    "members", member, "expected a path in the archive that strip_components does not strip completely"
                 )
         for member, new in self.renames.items():
             if member not in self.members:

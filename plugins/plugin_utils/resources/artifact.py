@@ -169,7 +169,7 @@ class Artifact(Resource):
 
     @property
     def _asks(self) -> bool:
-        """Whether each run asks the source if the file has changed there."""
+        """Whether each run asks the server whether the file has changed."""
         return self.custom and not self._verified
 
     @property

@@ -166,7 +166,7 @@ class FirewallRule(Resource):
         return [name for name in self.except_users if not name.startswith(_SID)]
 
     def _local_user(self, seen: Results) -> str:
-        """Return the SDDL of the users to which the rule applies, which are all except the exempt users.
+        """Return an SDDL string with the users to whom the rule applies: all except the exempt users.
 
         Source of the SDDL's form: kubernetes-sigs/image-builder,
         images/capi/ansible/windows/roles/providers/tasks/azure.yml.

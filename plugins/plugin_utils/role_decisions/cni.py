@@ -118,7 +118,7 @@ def _service_plugins(host: Variables) -> list[str]:
 
 
 def _network_services(host: Variables) -> list[str]:
-    """Return kube-proxy and the services of the node's current and new networks, in the order in which they stop.
+    """Return the services of the node's current and new pod networks, and kube-proxy, in the order in which they stop.
 
     The result is empty if neither network runs as services.
     """
@@ -131,7 +131,7 @@ def _network_services(host: Variables) -> list[str]:
 
 
 def _former_daemon_sets(host: Variables) -> list[str]:
-    """Return the DaemonSets to remove with the node's former network.
+    """Return the DaemonSets to remove with the node's former pod network.
 
     The DaemonSets of the new network, and the DaemonSets that other tools applied, are kept.
     """
@@ -158,7 +158,7 @@ def _former_network_stays(host: Variables) -> bool:
 
 
 def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
-    """Return the Kubernetes objects to remove, including the service account of the former pod network.
+    """Return the Kubernetes objects to remove: the former pod network's service account and related objects.
 
     The result is empty if the network of any host uses this account, or if the node's network does not change.
 
@@ -184,7 +184,7 @@ def _former_account_stays(host: Variables) -> bool:
 
 
 def _former_config_maps(host: Variables) -> list[str]:
-    """Return the ConfigMaps of the DaemonSets that are removed with the node's former network."""
+    """Return the ConfigMaps of the DaemonSets that are removed with the node's former pod network."""
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
     removed = bool(host.value("cni_former_daemon_sets")) and former is not None
     return list(former.files.config_maps) if removed and former is not None else []
@@ -206,7 +206,7 @@ def _former_hns_networks(host: Variables) -> list[str]:
 
 
 def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
-    """Return the label and annotations to remove with the node's former pod network, each mapped to None.
+    """Return a mapping from the former pod network's label and annotations, which must be removed, to None.
 
     The result is empty if there are none, or if the node's network does not change. A network that needs a label writes
     its annotations only while the node has the label, so all of them are removed.
@@ -223,7 +223,7 @@ def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
 
 
 def _new_labels(host: Variables) -> dict[str, str]:
-    """Return the label that allows the pods of the node's new network to run on the node.
+    """Return the label that allows the pods of the node's new pod network to run on the node.
 
     The result is empty if these pods need no label, or if the network does not change.
     """
@@ -255,7 +255,7 @@ def _registered_labels(host: Variables) -> dict[str, str | None]:
 
 
 def _former_files(host: Variables) -> list[str]:
-    """Return the paths of the former network's CNI configuration and state that the new network does not use.
+    """Return the paths of the former pod network's CNI configuration and state that the new network does not use.
 
     The paths do not include the address records of the host-local IPAM plugin: another cleanup removes these.
     """
@@ -271,7 +271,7 @@ def _former_files(host: Variables) -> list[str]:
 
 
 def _recorded_resources(host: Variables) -> list[t.Any]:
-    """Return the resources that complete a change of the node's network.
+    """Return the resources that complete a change of the node's pod network.
 
     The record of the network comes last. If a run ends before the record is written, the next run applies these
     resources again.
@@ -299,7 +299,7 @@ def _tokens(host: Variables) -> dict[str, str]:
 
 
 def _former_network_hosts(host: Variables) -> list[str]:
-    """Return the hosts of the play whose variables request the node's former network."""
+    """Return the hosts of the play whose variables request the node's former pod network."""
     own, former = host.value("cni_plugin"), host.value("cni_recorded_network").get("plugin", "")
     hosts = host.value("ansible_play_hosts_all")
     return [name for name in hosts if host.of_host(name, "cni_plugin", default=own) == former]

@@ -57,7 +57,7 @@ def drain_problem(host: str, node: str, address: str) -> str:
 
 
 def first_unreachable(results: t.Iterable[t.Mapping[str, t.Any]]) -> str:
-    """Return the message of the first task that could not reach its node, or an empty string if all tasks could.
+    """Return the message of the first task that could not reach its node, or an empty string if all nodes were reached.
 
     Args:
         results: registered results.

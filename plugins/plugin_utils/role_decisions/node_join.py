@@ -48,7 +48,7 @@ def purposes(
     pods: t.Sequence[str],
     linux: t.Sequence[str] = (),
 ) -> list[str]:
-    """Return the purposes for which the run uses the cluster. cluster_info checks that they are permitted.
+    """Return the purposes for which the run uses the cluster. The cluster_info module checks the permissions.
 
     Args:
         read_only: whether the run makes no changes in the cluster, as with plan.yml.
@@ -147,7 +147,7 @@ def _in_azure(host: Variables) -> bool:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the purposes for which the run uses the cluster. cluster_info checks them once for all hosts."""
+    """Return the purposes for which the run uses the cluster. The cluster_info module runs once for all hosts."""
     networks = {runs_of(host, name) for name in host.value("ansible_play_hosts")}
     read_only = bool(host.value("node_join_read_only"))
     return purposes(
@@ -278,7 +278,7 @@ def _join_problem(host: Variables) -> str:
 def _registered(host: Variables, field: str) -> str:
     """Return a field of the host's node as the cluster reported it, or an empty string if the field is unknown.
 
-    The value comes from the node's registration in this run or, if missing there, from an earlier query.
+    The value comes from the node's registration in this run or, if missing there, from an earlier query of the cluster.
     """
     name = str(host.value("node_join_name"))
     answers = (

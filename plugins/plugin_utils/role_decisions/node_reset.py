@@ -120,7 +120,7 @@ def _uses_cluster(host: Variables) -> bool:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the purposes for which the reset uses the cluster. cluster_info checks that they are permitted."""
+    """Return the purposes for which the reset uses the cluster. The cluster_info module checks the permissions."""
     needed = {"drain": "node_reset_drain", "reset": "node_reset_delete_node"}
     return [purpose for purpose, name in needed.items() if to_bool(host.value(name))]
 

@@ -20,12 +20,12 @@ _SCALARS: t.Mapping[t.Any, tuple[str, str]] = types.MappingProxyType(
         float: ("a number", "numbers"),
     }
 )
-"""Maps each type to descriptions of one value and of several values."""
+"""Maps each type to the descriptions of one value and of several values, such as `a string` and `strings`."""
 
 
 @functools.cache
 def properties(type_: type[t.Any]) -> t.Mapping[str, dataclasses.Field[t.Any]]:
-    """Return a mapping from names to fields of a dataclass. Fields that types share (metadata `common`) are last."""
+    """Return a mapping from names to a dataclass's fields. Fields that many types share (`common`) are last."""
     fields = sorted(dataclasses.fields(type_), key=lambda field: bool(field.metadata.get("common")))
     return {field.name: field for field in fields}
 

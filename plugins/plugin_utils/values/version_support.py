@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find out whether the collection supports a version of Kubernetes or a runtime, and if not, why not.
+"""Find out whether the collection supports a version of Kubernetes or of a runtime, and if not, why not.
 
 Users may allow an unsupported version. The rules of the nearest known version then apply to it.
 """
@@ -22,7 +22,7 @@ class UnsupportedRelease(t.NamedTuple):
     expected: str
     """The versions to use instead."""
     why: str = ""
-    """What is different about the version, in complete sentences."""
+    """Why the version is not supported, in complete sentences; may be empty."""
     nearest: str = ""
     """The version whose rules apply if the user allows the unsupported version; empty if it cannot be allowed."""
 
@@ -71,7 +71,7 @@ def kubernetes_problems(version: Version) -> list[UnsupportedRelease]:
 
 
 def explanation(version: Version) -> str:
-    """Describe the differences of an unsupported version of Kubernetes, in complete sentences."""
+    """Return the reasons why a version of Kubernetes is not supported, in complete sentences."""
     minor, span = version.minor_version, supported()["kubernetes"]
     sentences = []
     if version.suffix:

@@ -29,7 +29,7 @@ class _ErrorCodes:
 
 @functools.cache
 def load(name: str) -> t.Mapping[int, ErrorCode]:
-    """Return a mapping from numbers to the error codes or exit codes that a data file describes.
+    """Return a mapping from the error or exit codes in a data file to their descriptions.
 
     Args:
         name: name of the file, such as `windows_installer_codes.yml`.
