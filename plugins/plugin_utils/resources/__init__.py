@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All resource types, by the names that users write; read time_zone.py, the shortest one, first.
+"""All resource types. TYPES maps the name that users write to the class that implements the type.
 
+Read time_zone.py first, because it is the shortest.
 docs/adding_a_resource_type.md describes how to add a resource type.
 """
 

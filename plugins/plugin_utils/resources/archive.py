@@ -22,7 +22,7 @@ from ..wire.scopes import Scope
 from .service import running
 
 _SIGNED, _STARTS = Scope("signed-"), Scope("start-")
-"""Prefixes of the IDs of the calls that check signatures, and of the calls that start services again."""
+"""ID prefixes of the calls that check signatures and of the calls that restart services."""
 _PROGRAM = ".exe"
 
 
@@ -119,7 +119,7 @@ class Archive(Resource):
         for member in self.members:
             if not self._unpacked(member) or not _inside(member):
                 raise ResourceError(
-                    "members", member, "expected a name in the archive that strip_components does not drop"
+                    "members", member, "expected a path in the archive that strip_components does not strip completely"
                 )
         for member, new in self.renames.items():
             if member not in self.members:
@@ -148,11 +148,11 @@ class Archive(Resource):
         return f"{self.record}.unpack" if self.members else f"{self.folder}.winkube-unpack"
 
     def _unpacked(self, member: str) -> str:
-        """Return the path of a member, relative to the folder into which tar.exe unpacks the archive."""
+        """Return the path of an archive member, relative to the folder into which tar.exe unpacks the archive."""
         return "\\".join(_parts(member)[self.strip_components :])
 
     def _target(self, member: str) -> str:
-        """Return the final path of a member, relative to the destination."""
+        """Return the final path of an archive member, relative to the destination."""
         parts = _parts(member)[self.strip_components :]
         return "\\".join([*parts[:-1], self.renames.get(member, "".join(parts[-1:]))] if parts else [])
 
@@ -160,7 +160,7 @@ class Archive(Resource):
         return f"{self.folder}\\{file.replace('/', chr(92))}"
 
     def _records(self) -> dict[str, str]:
-        """Return a mapping from each hashed file to the file in the record that stores its hash."""
+        """Return a mapping from the path of each hashed file to the path of the record's file that stores its hash."""
         recorded = {self.path: f"{self.record}\\archive.sha256"}
         for index, file in enumerate(self.check):
             recorded[self._path_of(file)] = f"{self.record}\\file-{index}.sha256"

@@ -108,7 +108,7 @@ class Artifact(Resource):
     )
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Return whether the earlier resource prepares the download: a folder, the cache, a certificate or the time."""
+        """Return whether the download needs the earlier resource, such as a folder, a certificate or the clock."""
         if isinstance(earlier, Directory):
             return self.path.replace("/", "\\").casefold().startswith(f"{earlier.path.casefold()}\\")
         return earlier.type in ("ArtifactCache", "CertificateImport", "W32Time")
@@ -139,7 +139,7 @@ class Artifact(Resource):
 
     @property
     def private(self) -> bool:
-        """Whether the calls' results may contain secrets: a server's response may contain a signed URL."""
+        """Whether the resource's results may contain secrets, such as a signed URL in a server's response."""
         return self.no_log or self._asks
 
     def joined(self, other: t.Self) -> t.Self | None:
@@ -169,7 +169,7 @@ class Artifact(Resource):
 
     @property
     def _asks(self) -> bool:
-        """Whether each run asks the source if the file has changed there."""
+        """Whether each run asks the server whether the file has changed."""
         return self.custom and not self._verified
 
     @property
@@ -238,7 +238,7 @@ class Artifact(Resource):
         return dataclasses.replace(change, space=(self._space(seen),), downloads="" if is_local else self.path)
 
     def change_for(self, seen: Results) -> Change | None:
-        """Return the change that the file needs, without the disk space that it requires, or None if it needs none."""
+        """Return the change that the file needs, or None if none is needed; the caller adds the disk space."""
         only(self, seen, "file")
         file, unverified = self._observed_file(seen, self.path), self._observed_file(seen, self._unverified)
         broken = bool(self._observed_file(seen, f"{self.path}.part").get("exists"))
@@ -267,7 +267,7 @@ class Artifact(Resource):
         return self._plan_manifest(seen, file)
 
     def _space(self, seen: Results) -> SpaceRequirement:
-        """Return the required disk space; the second source is asked for the size only if the first does not answer."""
+        """Return the disk space for the download; the second source is asked for the size only if the first fails."""
         # An unfinished download is resumed only if a checksum verifies the complete file.
         present = int(self._observed_file(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
         return attempts.space(self._download(seen, curl.RemoteFile()), present)

@@ -65,7 +65,7 @@ class ArtifactCache(Resource):
         return update(self, {"unlisted": unwanted}, {"unlisted": []}, calls, why=why)
 
     def _version(self, file: str) -> str:
-        """Return the folder of the version to which a file belongs, or an empty string if there is no such version."""
+        """Return the folder of a file's version, or an empty string if the file belongs to no version."""
         prefix = f"{self.folder}\\"
         if not file.casefold().startswith(prefix.casefold()):
             return ""

@@ -4,7 +4,7 @@
 
 For example, an Insider build of Windows needs a pause image that is based on the same build, and no registry has one.
 
-Sources: moby/buildkit docs/windows.md (buildctl, the service buildkitd, containerd as its worker) and
+Sources: moby/buildkit docs/windows.md (buildctl, the buildkitd service, containerd as its worker) and
 cmd/buildkitd/main_containerd_worker.go (--containerd-worker-namespace: the namespace in which the kubelet finds
 images); docs.docker.com/reference/cli/docker/image/build.
 """

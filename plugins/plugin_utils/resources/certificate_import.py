@@ -60,7 +60,7 @@ class CertificateImport(Resource):
 
     @property
     def _blocks(self) -> dict[str, str]:
-        """The certificates (PEM) by thumbprint, or an empty mapping if one of them is malformed."""
+        """Maps the thumbprint of each certificate to the certificate in PEM; empty if any certificate is malformed."""
         blocks = {}
         for body in _PEM.findall(self.content):
             try:

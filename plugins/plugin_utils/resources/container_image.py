@@ -110,7 +110,7 @@ class InStore(Resource):
         return TransferOptions(retries=self.retries, delay=self.delay, timeout=self.timeout, parallel=self.parallel)
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
-        """Return what the runtime's error message means, or None if the message is not a known one."""
+        """Return an explanation of the runtime's error message, or None if the message is unknown."""
         if call_id == "check":
             return "the archive contains no container image with this name for this version of Windows"
         error = result.error.message if result.error else ""
@@ -189,7 +189,7 @@ class ContainerImage(InStore):
         return mine if mine == others else None
 
     def observe(self) -> tuple[Call, ...]:
-        """Return the calls that list the images in the store. They are the same for all images, so they run once."""
+        """Return the calls that list the images in the store. These calls run once, not once for each image."""
         return self.store.list_calls()
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -246,7 +246,7 @@ class ContainerImage(InStore):
             yield from self.store.pin(self.name)
 
     def _with_space(self, change: Change, seen: Results, windows: WindowsInfo) -> Change:
-        """Return the change, completed with what it downloads and with the disk space that the image needs."""
+        """Return the change with a description of its download and the disk space that the image needs."""
         store, name = self.store, self._pull_reference()
         chosen = archives.supported_archive(self.archives, windows)
         is_local = self.archive is not None or (chosen is not None and chosen.url.startswith("file:"))
@@ -306,5 +306,5 @@ class _ImageSize(SizeProbe):
 
 
 def needed_space(size: int) -> int:
-    """Return the disk space that an image of this download size needs: its compressed and unpacked layers coexist."""
+    """Return the disk space for an image of the given download size, with both compressed and unpacked layers."""
     return int(size * (1 + UNPACKED))

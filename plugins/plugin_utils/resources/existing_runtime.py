@@ -24,7 +24,7 @@ _DATA: t.Mapping[str, str] = {
     "containerd": node_paths.CONTAINERD_DATA,
     "docker": node_paths.DOCKER_DATA,
 }
-"""The services of container runtimes, and where they keep container images by default."""
+"""Maps the service name of each container runtime to the folder that contains its container images by default."""
 _NETWORK_TYPES = ("nat", "overlay", "transparent", "l2bridge", "l2tunnel")
 """The types of networks that container runtimes create. Networks of other types, such as Hyper-V's "Default Switch",
 belong to Windows, even if Docker uses them.
@@ -44,7 +44,7 @@ class ExistingRuntime(Resource):
 
     Its configuration, its container images and its network would become part of the image without appearing in any
     variable. So this resource rejects such a machine, or removes the runtime with its data and its container
-    networks. A machine on which the collection has changed anything is accepted, unless a removal is incomplete.
+    networks. A machine that the collection has already changed is accepted, unless an earlier removal is incomplete.
     """
 
     type: t.ClassVar[str] = "ExistingRuntime"
@@ -102,7 +102,7 @@ class ExistingRuntime(Resource):
         return remove(self, {"services": names, "networks": sorted(networks.values())}, calls, why=why)
 
     def _networks(self, seen: Results) -> dict[str, str]:
-        """Return the names of the networks to remove, by network id."""
+        """Return a mapping from the ID of each network to remove to the name of the network."""
         # Without the feature Containers, there is no such cmdlet, and there are no networks.
         unknown = self.existing == "refuse" or is_missing(seen.get("networks"))
         items = () if unknown else objects(self, seen, "networks")
@@ -124,7 +124,7 @@ def _stop(name: str) -> Call:
 
 
 def _network_removal(ids: t.Sequence[str]) -> t.Iterator[Call]:
-    """Yield the calls that remove networks, after the endpoints that a stopped service may have left in them."""
+    """Yield the calls that remove networks. Endpoints that a stopped service left in them are removed first."""
     if not ids:
         return
     yield query("endpoints", "Get-HnsEndpoint", select=("ID",), on_error="stop", timeout=_HNS_SECONDS)
@@ -153,7 +153,7 @@ def _network_removal(ids: t.Sequence[str]) -> t.Iterator[Call]:
 def _removal(name: str, line: str) -> t.Iterator[Call]:
     """Yield the calls that remove a service with its programs and data.
 
-    The service is removed last: its command line is the only record of where the programs are.
+    The service is removed last, because its command line is the only record of the programs' location.
 
     `rd` also removes the layers of container images, which contain links (see StateFolder).
     """

@@ -40,7 +40,7 @@ _NUMBERED = {"1": "ICMPv4", "6": "TCP", "17": "UDP", "58": "ICMPv6"}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FirewallRule(Resource):
-    """A rule of Windows Firewall. If ports or addresses are omitted, the rule applies to all of them.
+    """A rule of Windows Firewall. A rule without ports or addresses applies to all ports or addresses.
 
     If `program`, `group` or `description` is omitted, that property of an existing rule is not changed.
     """
@@ -166,7 +166,7 @@ class FirewallRule(Resource):
         return [name for name in self.except_users if not name.startswith(_SID)]
 
     def _local_user(self, seen: Results) -> str:
-        """Return the users to which the rule applies: everyone except the exempt users, as SDDL.
+        """Return an SDDL string with the users to whom the rule applies: all except the exempt users.
 
         Source of the SDDL's form: kubernetes-sigs/image-builder,
         images/capi/ansible/windows/roles/providers/tasks/azure.yml.

@@ -116,7 +116,7 @@ class WindowsInstallerPackage(Resource):
         return self._install()
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
-        """Return what the exit code of msiexec.exe means, or None if the call does not run msiexec.exe."""
+        """Return an explanation of the exit code of msiexec.exe, or None if the call does not run msiexec.exe."""
         if call_id not in ("install", "uninstall"):
             return None
         return f"{installer_codes.explained(result.exit_code)}. The log is {self.log_path}"
@@ -160,7 +160,7 @@ class WindowsInstallerPackage(Resource):
         return dataclasses.replace(change, reboot_codes=installer_codes.REBOOT)
 
     def _msiexec(self, call_id: str, verb: str, target: str, *properties: str) -> t.Iterator[Call]:
-        """Yield the call that runs msiexec.exe and the call that reads its log if it fails."""
+        """Yield the call that runs msiexec.exe and the call that reads the log after a failure."""
         yield action(
             call_id,
             "msiexec.exe",

@@ -117,7 +117,7 @@ class PageFile(Resource):
 def _set(
     call_id: str, source: str, properties: t.Mapping[str, Json], where: t.Mapping[str, Json] | None = None
 ) -> Call:
-    """Return the call that changes properties of the CIM objects that the call `source` returned."""
+    """Return a call that changes properties of the CIM objects that an earlier call (`source`) returned."""
     return action(
         call_id, "Set-CimInstance", {"Property": dict(properties)}, input=Input(calls=(source,), where=where or {})
     )

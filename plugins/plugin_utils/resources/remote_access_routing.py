@@ -20,7 +20,7 @@ _OTHERS: t.Mapping[str, str] = {
     "VpnS2SStatus": "site-to-site VPN",
     "SstpProxyStatus": "the SSTP proxy",
 }
-"""The Remote Access technologies other than routing. A key is the property of Get-RemoteAccess with the status.
+"""Maps the Get-RemoteAccess status property of each Remote Access technology, other than routing, to its name.
 Source: learn.microsoft.com, RAMgmtPSProvider, class RemoteAccessCommon."""
 _INSTALLED = "Installed"
 

@@ -57,7 +57,7 @@ class Trigger:
 
     @property
     def text(self) -> str:
-        """The trigger as text: `daily 03:30`, `weekly 03:30 Monday Friday`, `startup`."""
+        """The trigger as a string, such as `daily 03:30`, `weekly 03:30 Monday Friday` or `startup`."""
         return " ".join([self.on, *([self.at[:16]] if self.at else []), *(day for day in _DAYS if day in self.days)])
 
     def parameters(self) -> dict[str, Json]:
@@ -255,7 +255,7 @@ def _triggers(task: t.Mapping[str, t.Any]) -> list[str]:
     """Return a task's triggers as strings such as `daily 03:30`.
 
     PowerShell returns the triggers' times and days as separate lists. A trigger without a time or days has no entry
-    in them, so the entries are assigned in order.
+    in them, so each trigger that needs an entry takes the next unused one.
     """
     kinds = [_CLASSES.get(str(name), str(name)) for name in _many(task.get("Triggers.CimClass.CimClassName"))]
     starts = iter(str(start) for start in _many(task.get("Triggers.StartBoundary")))

@@ -146,7 +146,7 @@ class Service(Resource):
     def joined(self, other: t.Self) -> t.Self | None:
         """Return whichever of the two resources contains all settings of the other, or None if neither does.
 
-        The roles sysprep and cloudbase_init, for example, both disable cloudbase-init's service.
+        The sysprep and cloudbase_init roles, for example, both disable cloudbase-init's service.
         """
         if (self.windows, self.if_exists) != (other.windows, other.if_exists):
             return None

@@ -36,7 +36,7 @@ _GONE = (0, 2)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StateFolder(Resource):
-    """A folder that is emptied or removed together with what programs wrote to it.
+    """A folder that is emptied or removed, including everything that programs wrote to it.
 
     Symbolic links and junctions in the folder are removed, but not their targets. `Remove-Item` of Windows PowerShell
     fails on symbolic links to folders (PowerShell/PowerShell#621), which the kubelet creates in the volumes of pods. So
@@ -141,7 +141,7 @@ class StateFolder(Resource):
         return [action("remove", "cmd.exe", arguments=arguments, success_codes=_GONE, retries=3, on_error="continue")]
 
     def _make(self) -> t.Iterator[Call]:
-        """Yield the calls that create the folder and its subfolders again, and fail if anything is left there."""
+        """Yield the calls that create the folder and its subfolders again. These calls fail if old content is left."""
         if self.acl is None:
             yield _removed(self.path)
             yield make_directory(self.path)

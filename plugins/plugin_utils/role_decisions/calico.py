@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role cni which Kubernetes objects of Calico to create, change or remove for Windows nodes."""
+"""Decide for the cni role which of Calico's Kubernetes objects to create, change or remove for Windows nodes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def affinity(facts: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     libcalico-go/lib/ipam/ipam.go, GetIPAMConfig.
 
     Args:
-        facts: `calico` in the result of cluster_info.
+        facts: the value of `calico` in the result of the cluster_info module.
     """
     if not facts or facts["strict_affinity"]:
         return {}
@@ -41,12 +41,12 @@ def affinity(facts: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str) -> list[dict[str, t.Any]]:
-    """Return the objects that make the Tigera operator run Calico on Windows nodes.
+    """Return the Kubernetes objects that make the Tigera operator run Calico on Windows nodes.
 
     The result is empty if the operator already does so, or if it did not install Calico.
 
     Args:
-        facts: `calico` in the result of cluster_info.
+        facts: the value of `calico` in the result of the cluster_info module.
         services: the cluster's service network.
         api_server: the `host:port` at which Windows nodes reach the API server.
     """
@@ -74,7 +74,7 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
 
 
 def former_objects(facts: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """Return the objects of this collection that must be removed because the Tigera operator now runs Calico.
+    """Return this collection's Kubernetes objects that must be removed because the Tigera operator now runs Calico.
 
     The result is an empty list if there are no such objects.
 
@@ -82,7 +82,7 @@ def former_objects(facts: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     these objects use.
 
     Args:
-        facts: `calico` in the result of cluster_info.
+        facts: the value of `calico` in the result of the cluster_info module.
     """
     if not (facts.get("installation") and facts["has_former_daemon_set"]):
         return []
@@ -103,7 +103,7 @@ def is_unreachable(api_server: str, reachable: str) -> bool:
     """Return whether the address of an API server is unknown, or is a loopback address that nodes cannot reach.
 
     Args:
-        api_server: `host:port` from the ConfigMap kubernetes-services-endpoint.
+        api_server: `host:port` from the kubernetes-services-endpoint ConfigMap.
         reachable: an address that Windows nodes can reach. If it is a loopback address, every loopback address is
             considered reachable.
     """
@@ -112,11 +112,11 @@ def is_unreachable(api_server: str, reachable: str) -> bool:
 
 
 def _facts(host: Variables, switch: str = "") -> t.Mapping[str, t.Any]:
-    """Return how Calico is installed, or an empty mapping if the host does not use Calico or the variable is false.
+    """Return facts about Calico's installation, or an empty mapping if the host does not need them.
 
     Args:
         host: the variables of the host for which the decision is made.
-        switch: name of the Boolean variable to check; empty if only `cni_plugin` matters.
+        switch: name of a Boolean variable that must also be true; empty if only `cni_plugin` matters.
     """
     if host.value("cni_plugin") != _PLUGIN or (switch and not to_bool(host.value(switch))):
         return {}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide which Kubernetes objects role cluster_support applies, which permissions it needs, and what its demo runs."""
+"""Decide which Kubernetes objects and permissions the cluster_support role needs, and what its demo runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .node_join import linux_purposes
 
 ROLE = "cluster_support"
 _SECRET = ("Secret", gmsa.KIND)
-"""Kinds of objects whose content no output may contain. A credential spec may contain a password for its plugin."""
+"""Kinds of Kubernetes objects whose content is never printed. A credential spec may contain a plugin's password."""
 
 
 def settings(host: Variables) -> SupportSettings:
@@ -34,7 +34,7 @@ def _objects(host: Variables, *, secret: bool) -> list[dict[str, t.Any]]:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the value for the option `purposes` of the module cluster_info: what applying the pod network requires.
+    """Return the purposes for which cluster_info checks permissions before the role applies a pod network.
 
     The result is empty if the role applies no pod network.
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role cni which host changes the cluster, which labels nodes get, and what a new network replaces."""
+"""Decide for the cni role which host changes the cluster, which labels nodes get, and what a new network replaces."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def runs_as(plugin: str, run_as: str, runtime: str) -> str:
 
 
 def first_host(hosts: t.Iterable[str], how: t.Callable[[str], str], expected: str) -> str:
-    """Return the first host whose network runs as expected, or an empty string if there is none.
+    """Return the first host whose pod network runs in the expected way, or an empty string if there is none.
 
     Args:
         hosts: hosts in the play's order.
-        how: function that returns how a host's network runs. It is called only until a host matches.
-        expected: `daemonset` or `service`.
+        how: function that returns `daemonset` or `service` for a host. It is called only until a host matches.
+        expected: the expected way, `daemonset` or `service`.
     """
     return next((host for host in hosts if how(host) == expected), "")
 
@@ -57,10 +57,10 @@ def network_differs(recorded: t.Mapping[str, t.Any], expected: t.Mapping[str, t.
 
 
 def runs_of(host: Variables, name: str) -> tuple[str, str]:
-    """Return the network of one of the play's hosts, and how it runs (see `runs_as`).
+    """Return the pod network of one of the play's hosts, and the way in which it runs (see `runs_as`).
 
-    If the named host does not set `cni_plugin`, the value of the host for which the decision is made is used. Other
-    variables that it does not set have their default values.
+    If the named host does not set `cni_plugin`, the value of the host for which the decision is made is used. Any
+    other variable that the named host does not set has its default value.
 
     Args:
         host: the variables of the host for which the decision is made.
@@ -75,9 +75,9 @@ def runs_of(host: Variables, name: str) -> tuple[str, str]:
 
 
 def _applying_host(host: Variables, expected: str) -> str:
-    """Return the host that makes the changes in the cluster for all hosts whose network runs as expected.
+    """Return the host that changes the cluster for all hosts whose pod network runs in the expected way.
 
-    The result is empty if the network of `host` does not run as expected. Such a host never makes these changes.
+    The result is empty if the pod network of `host` runs in another way. Such a host never makes these changes.
     """
     if runs_of(host, str(host.value("inventory_hostname")))[1] != expected:
         return ""
@@ -85,10 +85,10 @@ def _applying_host(host: Variables, expected: str) -> str:
 
 
 def networks_of_pods(host: Variables) -> dict[str, str]:
-    """Return a mapping of hosts to networks: `PLUGIN`, or `PLUGIN MODE` if hosts may have different modes.
+    """Return a mapping from hosts to pod networks: `PLUGIN`, or `PLUGIN MODE` if hosts may have different modes.
 
-    It contains the hosts whose nodes can run the DaemonSets of pod networks. These run on all nodes that
-    `PodNetwork.node_label` does not exclude, even if another tool provides the network.
+    The mapping contains the hosts whose nodes can run the DaemonSets of pod networks. The DaemonSets run on all nodes
+    that `PodNetwork.node_label` does not exclude, even if another tool provides the pod network.
 
     Args:
         host: the variables of the host for which the decision is made.
@@ -104,7 +104,7 @@ def networks_of_pods(host: Variables) -> dict[str, str]:
 
 
 def _own_mode(host: Variables, name: str, plugin: str) -> str:
-    """Return the mode of a host's network, or an empty string if hosts cannot have different modes."""
+    """Return the mode of a host's pod network, or an empty string if hosts cannot have different modes."""
     known = catalogue().get(plugin)
     is_own = known is not None and known.mode_variable and not known.mode_of_cluster
     variable = f"cni_{known.mode_variable}" if known is not None else ""
@@ -112,13 +112,13 @@ def _own_mode(host: Variables, name: str, plugin: str) -> str:
 
 
 def _service_plugins(host: Variables) -> list[str]:
-    """Return the networks that run as services on the play's hosts. One host creates all their service accounts."""
+    """Return the pod networks that run as services on the play's hosts. One host creates all service accounts."""
     networks = (runs_of(host, name) for name in host.value("ansible_play_hosts"))
     return [*dict.fromkeys(plugin for plugin, how in networks if how == "service")]
 
 
 def _network_services(host: Variables) -> list[str]:
-    """Return kube-proxy and the services of the node's current and new networks, in the order in which they stop.
+    """Return the services of the node's current and new pod networks, and kube-proxy, in the order in which they stop.
 
     The result is empty if neither network runs as services.
     """
@@ -131,7 +131,7 @@ def _network_services(host: Variables) -> list[str]:
 
 
 def _former_daemon_sets(host: Variables) -> list[str]:
-    """Return the DaemonSets to remove with the node's former network.
+    """Return the DaemonSets to remove with the node's former pod network.
 
     The DaemonSets of the new network, and the DaemonSets that other tools applied, are kept.
     """
@@ -152,18 +152,18 @@ def _former_node_selector(host: Variables) -> str:
 
 
 def _former_network_stays(host: Variables) -> bool:
-    """Return whether any node except the host's node still has the label of the former network."""
+    """Return whether any node except the host's node still has the label of the former pod network."""
     nodes = host.part("cni_former_nodes", "resources", default=[])
     return any(node["metadata"]["name"] != str(host.value("winkube_node_name")) for node in nodes)
 
 
 def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
-    """Return the Kubernetes objects to remove with the service account of the former network.
+    """Return the Kubernetes objects to remove: the former pod network's service account and related objects.
 
     The result is empty if the network of any host uses this account, or if the node's network does not change.
 
-    The hosts' variables decide, because the annotations of a node that has just joined do not yet show which network
-    it has.
+    The decision depends on the hosts' variables, because a node that has just joined does not yet have the
+    annotations that show its network.
     """
     former = str(host.value("cni_recorded_network").get("plugin", ""))
     if not host.value("cni_network_changes"):
@@ -172,7 +172,7 @@ def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
 
 
 def _former_account_stays(host: Variables) -> bool:
-    """Return whether any Windows node except the host's node still has annotations of the former network.
+    """Return whether any Windows node except the host's node still has annotations of the former pod network.
 
     The network's program writes these annotations with the permissions of its service account.
     """
@@ -184,7 +184,7 @@ def _former_account_stays(host: Variables) -> bool:
 
 
 def _former_config_maps(host: Variables) -> list[str]:
-    """Return the ConfigMaps of the DaemonSets that are removed with the node's former network."""
+    """Return the ConfigMaps of the DaemonSets that are removed with the node's former pod network."""
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
     removed = bool(host.value("cni_former_daemon_sets")) and former is not None
     return list(former.files.config_maps) if removed and former is not None else []
@@ -206,7 +206,7 @@ def _former_hns_networks(host: Variables) -> list[str]:
 
 
 def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
-    """Return the label and annotations of the node's former network, with the value None, which removes them.
+    """Return a mapping from the former pod network's label and annotations, which must be removed, to None.
 
     The result is empty if there are none, or if the node's network does not change. A network that needs a label writes
     its annotations only while the node has the label, so all of them are removed.
@@ -223,7 +223,7 @@ def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
 
 
 def _new_labels(host: Variables) -> dict[str, str]:
-    """Return the label that allows the pods of the node's new network to run on the node.
+    """Return the label that allows the pods of the node's new pod network to run on the node.
 
     The result is empty if these pods need no label, or if the network does not change.
     """
@@ -232,7 +232,7 @@ def _new_labels(host: Variables) -> dict[str, str]:
 
 
 def _node_labels(host: Variables) -> dict[str, str | None]:
-    """Return the labels that a node's network needs. A label with the value None must not be on the node.
+    """Return the labels that a node's pod network needs. A label with the value None must not be on the node.
 
     While the node still has its former network, it keeps the label of that network. tasks/replace_network.yml changes
     the label.
@@ -255,7 +255,7 @@ def _registered_labels(host: Variables) -> dict[str, str | None]:
 
 
 def _former_files(host: Variables) -> list[str]:
-    """Return the paths of the former network's CNI configuration and state that the new network does not use.
+    """Return the paths of the former pod network's CNI configuration and state that the new network does not use.
 
     The paths do not include the address records of the host-local IPAM plugin: another cleanup removes these.
     """
@@ -271,7 +271,7 @@ def _former_files(host: Variables) -> list[str]:
 
 
 def _recorded_resources(host: Variables) -> list[t.Any]:
-    """Return the resources that complete a change of the node's network.
+    """Return the resources that complete a change of the node's pod network.
 
     The record of the network comes last. If a run ends before the record is written, the next run applies these
     resources again.
@@ -299,18 +299,18 @@ def _tokens(host: Variables) -> dict[str, str]:
 
 
 def _former_network_hosts(host: Variables) -> list[str]:
-    """Return the hosts of the play whose variables request the node's former network."""
+    """Return the hosts of the play whose variables request the node's former pod network."""
     own, former = host.value("cni_plugin"), host.value("cni_recorded_network").get("plugin", "")
     hosts = host.value("ansible_play_hosts_all")
     return [name for name in hosts if host.of_host(name, "cni_plugin", default=own) == former]
 
 
 def _cluster_objects(host: Variables) -> list[t.Any]:
-    """Return the Kubernetes objects that the host's network needs in the cluster.
+    """Return the Kubernetes objects that the host's pod network needs in the cluster.
 
-    All nodes share them. With `cni_block_wireserver: auto`, they therefore block Azure's WireServer if any host of the
-    play is in Azure, or if the network or the cloud provider works only in Azure. In cluster.yml, whose play has no
-    Windows hosts, only the network and the cloud provider are considered.
+    All nodes share these objects. With `cni_block_wireserver: auto`, the objects block Azure's WireServer if any host
+    of the play is in Azure, or if the network or the cloud provider works only in Azure. In cluster.yml, whose play
+    has no Windows hosts, only the network and the cloud provider are considered.
     """
     in_azure = host.value("cni_block_wireserver") == "auto" and (
         catalogue()[str(host.value("cni_plugin"))].needs_azure
@@ -335,7 +335,7 @@ def _linux_mtu(host: Variables) -> dict[str, t.Any]:
 
 
 def _node_addresses(host: Variables) -> dict[str, str]:
-    """Return the nodes' internal IP addresses by name, or an empty mapping if nodes may be in several subnets."""
+    """Return a mapping from node names to internal IP addresses; empty if the pod network can span several subnets."""
     if not cni.pod_network(host).mode.other_subnets:
         return {}
     nodes = host.part("winkube_cluster", "nodes", default={})
@@ -346,8 +346,8 @@ def _label_differs(host: Variables) -> bool:
     """Return whether the node's labels must be changed.
 
     A node that has just joined may lack the label of its network. On Windows, the kubelet gets kubeadm's flags only
-    when the role node_join changes its service, and some nodes need their network before that. So the label is set in
-    any case.
+    when the node_join role changes the kubelet's service, and some nodes need their pod network before that. So the
+    label is set in any case.
     """
     facts = {RUN_AS_LABEL: "network_runs_as", NETWORK_LABEL: "pod_network"}
     expected = {facts[label]: value or "" for label, value in host.value("cni_node_labels").items()}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role node_join how kubeadm joins a machine, and which user settings the node and its programs get."""
+"""Decide for the node_join role how kubeadm joins a machine, and which user settings the node and its programs get."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def discovery(server: str, *, ca_certificate: str, token: str = "") -> str:
     Args:
         server: `host:port` of the API server.
         ca_certificate: CA certificate of the cluster (PEM).
-        token: the bootstrap token, if kubeadm cannot read the ConfigMap cluster-info without credentials. kubeadm
+        token: the bootstrap token, if kubeadm cannot read the cluster-info ConfigMap without credentials. kubeadm
             continues if the token is not allowed to read it. Source: cmd/kubeadm/app/discovery/file/file.go.
     """
     authority = base64.b64encode(ca_certificate.encode()).decode()
@@ -77,7 +77,7 @@ def discovers_by_file(method: str, *, public: bool, own_endpoint: bool) -> bool:
 
     Args:
         method: value of `node_join_discovery_method`.
-        public: whether the ConfigMap cluster-info can be read without credentials.
+        public: whether the cluster-info ConfigMap can be read without credentials.
         own_endpoint: whether nodes join at an endpoint that cluster-info does not contain. Without a kubeconfig,
             kubeadm would use the endpoint in cluster-info.
     """
@@ -85,7 +85,7 @@ def discovers_by_file(method: str, *, public: bool, own_endpoint: bool) -> bool:
 
 
 def created_tokens(results: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, str]:
-    """Return the bootstrap tokens that `kubeadm token create` printed, by node.
+    """Return a mapping from node names to the bootstrap tokens that `kubeadm token create` printed.
 
     Args:
         results: results of the task that runs this command for each node. Results without a token are left out.
@@ -100,7 +100,7 @@ def created_tokens(results: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, str]
 
 
 def _kubeadm_tokens(host: Variables) -> dict[str, str]:
-    """Return the bootstrap tokens that this run created on a control plane host, by node."""
+    """Return a mapping from node names to the bootstrap tokens that this run created on a control plane host."""
     return created_tokens(host.part("node_join_kubeadm_tokens", "results", default=[]))
 
 
@@ -120,14 +120,14 @@ def _token(host: Variables) -> str:
 
 
 def _token_ids(host: Variables) -> dict[str, str]:
-    """Return the ids of this run's bootstrap tokens, by node. Unlike the tokens, the ids are not secret."""
+    """Return a mapping from node names to the ids of this run's bootstrap tokens. The ids are not secret."""
     if host.value("node_join_token_source") == "api":
         return t.cast("dict[str, str]", host.part("node_join_tokens", "token_ids", default={}))
     return {name: token.partition(".")[0] for name, token in _kubeadm_tokens(host).items()}
 
 
 def _component_settings(host: Variables) -> dict[str, t.Any]:
-    """Return the user's settings of the kubelet and kube-proxy that some versions do not support, by variable."""
+    """Return a mapping from variables to the user's kubelet and kube-proxy settings, which some versions may lack."""
     given = {name: host.optional(name, {}) for name in _COMPONENT_SETTINGS}
     return {name: value for name, value in given.items() if value}
 
@@ -154,7 +154,7 @@ def _metadata(host: Variables) -> dict[str, t.Any]:
 
 
 def _metadata_of_nodes(host: Variables) -> dict[str, t.Any]:
-    """Return the labels and annotations that the user sets for the nodes of the batch, by node."""
+    """Return a mapping from the nodes of the play's batch to the labels and annotations that the user sets for them."""
     by_node = {}
     for name in host.value("ansible_play_batch"):
         metadata = host.of_host(name, "node_join_own_metadata", default={})
@@ -164,7 +164,7 @@ def _metadata_of_nodes(host: Variables) -> dict[str, t.Any]:
 
 
 def _discovery(host: Variables) -> str:
-    """Return the kubeconfig with which kubeadm finds the cluster, or an empty string if it needs none."""
+    """Return the kubeconfig with which kubeadm finds the cluster, or an empty string if kubeadm needs no kubeconfig."""
     own_endpoint = host.value("node_join_endpoint") != host.part("node_join_cluster", "api_server")
     public = bool(host.part("node_join_cluster", "cluster_info_public", default=True))
     if not discovers_by_file(str(host.value("node_join_discovery_method")), public=public, own_endpoint=own_endpoint):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role node_join which changes of live nodes must wait for a drain, and which are not allowed."""
+"""Decide for the node_join role which changes of live nodes must wait for a drain, and which are not allowed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def drain_problem(host: str, node: str, address: str) -> str:
 
 
 def first_unreachable(results: t.Iterable[t.Mapping[str, t.Any]]) -> str:
-    """Return the message of the first task that could not reach its node, or an empty string if there is none.
+    """Return the message of the first task that could not reach its node, or an empty string if all nodes were reached.
 
     Args:
         results: registered results.

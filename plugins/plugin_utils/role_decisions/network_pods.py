@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role cni which pods of the network and kube-proxy to replace, and which new pods to wait for."""
+"""Decide for the cni role which pods of the pod network and kube-proxy to replace, and which new pods to wait for."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..pod_networks.catalogue import catalogue
 from ..pod_networks.network import daemon_sets
 
 Pod: t.TypeAlias = t.Mapping[str, str]
-"""A pod of the network or of kube-proxy: `namespace`, `name`, `revision` and `daemon_set`."""
+"""A pod of the pod network or of kube-proxy, with the keys `namespace`, `name`, `revision` and `daemon_set`."""
 
 
 def revisions(applied: t.Iterable[t.Mapping[str, t.Any]], label: str) -> list[str]:
-    """Return the revisions of the DaemonSets. Each DaemonSet labels the pods that it creates with its revision.
+    """Return the revisions of the applied DaemonSets. Every pod has a label with the revision of its DaemonSet.
 
     Args:
-        applied: objects as the cluster returned them.
-        label: name of the label.
+        applied: the applied objects, as the cluster returned them.
+        label: name of the label that contains the revision.
     """
     templates = [one["spec"]["template"] for one in applied if one["kind"] == "DaemonSet"]
     labels = [template["metadata"]["labels"] for template in templates]
@@ -30,7 +30,7 @@ def revisions(applied: t.Iterable[t.Mapping[str, t.Any]], label: str) -> list[st
 
 
 def outdated(pods: t.Iterable[Pod], expected: t.Collection[str]) -> list[Pod]:
-    """Return the pods that were created from an earlier template, or an empty list if no template was applied.
+    """Return the pods that were created from an earlier pod template, or an empty list if no template was applied.
 
     Args:
         pods: pods on the node.
@@ -56,7 +56,7 @@ def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, proxy_change
 
 
 def _is_proxy(pod: Pod) -> bool:
-    """Return whether a pod belongs to kube-proxy. Networks such as Calico may have pods in kube-proxy's namespace."""
+    """Return whether a pod belongs to kube-proxy. Pod networks such as Calico may use kube-proxy's namespace."""
     networks = {name for plugin in catalogue() for name in daemon_sets(plugin)}
     return pod["namespace"] == kube_proxy_pods.DAEMON_SET.partition("/")[0] and _owner(pod) not in networks
 
@@ -91,7 +91,7 @@ def revision_selector(label: str, expected: t.Sequence[str]) -> str:
     """Return the label selector of pods that were created from one of the applied templates.
 
     Args:
-        label: name of the label.
+        label: name of the label that contains the revision.
         expected: revisions of the templates. If empty, pods of any revision are selected.
     """
     return f"{label} in ({','.join(expected)})" if expected else label

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role node_join what to do in the cluster, when to wait for nodes, and which addresses nodes have."""
+"""Decide for the node_join role how to change the cluster, when to wait for nodes, and which addresses nodes have."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def purposes(
     pods: t.Sequence[str],
     linux: t.Sequence[str] = (),
 ) -> list[str]:
-    """Return the value for the option `purposes` of the module cluster_info: what the run does in the cluster.
+    """Return the purposes for which the run uses the cluster. The cluster_info module checks the permissions.
 
     Args:
         read_only: whether the run makes no changes in the cluster, as with plan.yml.
@@ -56,7 +56,7 @@ def purposes(
         approves: whether the run approves certificates of nodes.
         tokens: whether the run creates bootstrap tokens through the API.
         rejoins: whether the run may delete nodes whose machines join again.
-        services: whether the network of any host runs as services.
+        services: whether the pod network of any host runs as services.
         pods: purposes that are needed because networks run as pods on the hosts.
         linux: purposes that are needed because the run reads or changes networks on Linux nodes.
     """
@@ -147,7 +147,7 @@ def _in_azure(host: Variables) -> bool:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the value for the option `purposes` of the module cluster_info, which runs once for all hosts."""
+    """Return the purposes for which the run uses the cluster. The cluster_info module runs once for all hosts."""
     networks = {runs_of(host, name) for name in host.value("ansible_play_hosts")}
     read_only = bool(host.value("node_join_read_only"))
     return purposes(
@@ -167,11 +167,11 @@ def _purposes(host: Variables) -> list[str]:
 
 
 def linux_purposes(host: Variables, plugin: str, *, read_only: bool = False) -> list[str]:
-    """Return the purposes (see module cluster_info) that are needed because the run uses a network on Linux nodes.
+    """Return the purposes (see cluster_info) that are needed because the run uses a pod network on Linux nodes.
 
     Args:
         host: the variables of the host for which the decision is made.
-        plugin: name of the network.
+        plugin: name of the pod network.
         read_only: whether the run changes nothing.
     """
     known = catalogue().get(plugin)
@@ -193,7 +193,7 @@ def _endpoint(host: Variables) -> str:
 
 
 def _clock_problem(host: Variables) -> str:
-    """Return why the prepared host's clock is rejected, or an empty string. The preparation may have set the clock."""
+    """Return why the host's clock is rejected after the preparation, or an empty string if the clock is accepted."""
     skew = host.part("node_prepare_converged", "clock_skew", default=None)
     return clock_problem(
         str(host.value("inventory_hostname")),
@@ -232,7 +232,7 @@ def _awaited(host: Variables) -> list[str]:
 
 
 def _awaited_daemon_sets(host: Variables) -> dict[str, list[str]]:
-    """Return a mapping of each awaited node that runs network pods to the DaemonSets that this run applied."""
+    """Return a mapping from each awaited node whose network runs as pods to the DaemonSets applied in this run."""
     hosts = _awaited_hosts(host)
     applied = [
         f"{one['metadata']['namespace']}/{one['metadata']['name']}"
@@ -278,7 +278,7 @@ def _join_problem(host: Variables) -> str:
 def _registered(host: Variables, field: str) -> str:
     """Return a field of the host's node as the cluster reported it, or an empty string if the field is unknown.
 
-    The value comes from the node's registration in this run or, if missing there, from the query at the beginning.
+    The value comes from the node's registration in this run or, if missing there, from an earlier query of the cluster.
     """
     name = str(host.value("node_join_name"))
     answers = (
@@ -288,7 +288,7 @@ def _registered(host: Variables, field: str) -> str:
 
 
 def _overlay_address(host: Variables) -> str:
-    """Return the node's address in its network's overlay, or an empty string if the address is unknown.
+    """Return the node's address in the overlay of its pod network, or an empty string if the address is unknown.
 
     For a machine that joins in this run, the query at the beginning of the run is ignored, because it shows the
     address of a former node with this name.
@@ -304,9 +304,9 @@ def _address_of(host: Variables, node: str, *, joined: bool) -> str:
 
 
 def _unaddressed(host: Variables) -> list[str]:
-    """Return the nodes whose network should run by now but whose address in the network's overlay is unknown.
+    """Return the nodes whose pod network should run by now but whose address in the network's overlay is unknown.
 
-    A live node with a different network gets its new network later, while it is drained. It is included only then.
+    A live node with a different network gets its new network while it is drained, and is not included before that.
     """
     own, identity = host.value("cni_plugin"), host.value("cni_network_identity")
     is_drained = bool(host.value("node_join_defers")) and host.value("node_join_disruptive") == "apply"

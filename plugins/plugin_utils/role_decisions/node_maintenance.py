@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role node_maintenance which nodes to drain and to restore, in which batches and rings, and when."""
+"""Decide for the node_maintenance role which nodes to drain and to restore, in which batches and rings, and when."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _failure(host: Variables) -> str:
 
 
 def _kubelet_versions(host: Variables) -> dict[str, str]:
-    """Return the kubelet version to which the run upgrades each node of the batch, if it upgrades nodes."""
+    """Return a mapping from each node that the run upgrades in this batch to the new version of its kubelet."""
     plans = {one["node"]: one.get("found") or {} for one in host.value("node_maintenance_batch") if one}
     return {node: str(plan["after"]) for node, plan in plans.items() if plan.get("after")}
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role node_join which name a node gets and whether a host may use it, and find other Windows nodes."""
+"""Decide for the node_join role which name a node gets and whether a host may use it, and find other Windows nodes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def name_problem(reported: str, name: str, os: str) -> str:
 
 
 def removal_problem(host: str, former: str, plugin: str, users: t.Sequence[str]) -> str:
-    """Return why a network's DaemonSets must not be removed, or an empty string if no other host or node needs them.
+    """Return why a pod network's DaemonSets must not be removed, or an empty string if nothing else needs them.
 
     Args:
         host: name of the host.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role node_prepare which roles prepare the node and which resources they apply."""
+"""Decide for the node_prepare role which roles prepare the node and which resources they apply."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def next_computer_name(
     """Return the computer name that the machine gets in this run, or an empty string if the machine keeps its name.
 
     Args:
-        hostname: the name that role windows_settings sets.
+        hostname: the name that the windows_settings role sets.
         roles: the roles that this run applies.
         prepare_tags: tags with which the playbooks run all roles that prepare nodes.
         run_tags: tags of the run.
@@ -72,7 +72,7 @@ def resources(
 
 
 def _features_together(listed: list[ResourceMapping]) -> list[ResourceMapping]:
-    """Return the resources with all Windows features moved up to the first one, so that they share one reboot."""
+    """Return the resources with all Windows features moved up to follow the first feature, to share one reboot."""
     features = [one for one in listed if one.get("type") == "WindowsFeature"]
     if not features:
         return listed
@@ -89,7 +89,7 @@ def with_join(prepared: t.Iterable[ResourceMapping], joined: t.Iterable[Resource
 
     Args:
         prepared: resources of a node before it joins.
-        joined: resources of role node_join.
+        joined: resources of the node_join role.
     """
     after = list(joined)
     replaced = {_identity(one) for one in after if one.get("type") in ("NssmArguments", "Registry", "Service")}

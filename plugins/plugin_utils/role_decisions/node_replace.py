@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role node_replace which nodes are replaced, by which machines, and what is recorded on the nodes."""
+"""Decide for the node_replace role which nodes are replaced, by which machines, and what is recorded on the nodes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _problem(host: Variables) -> str:
 
 
 def _old_action(host: Variables) -> str:
-    """Return what happens to the old machine: reset, shutdown or none."""
+    """Return the action for the old machine: `reset`, `shutdown` or `none`."""
     chosen = str(host.value("node_replace_old"))
     if chosen != "auto":
         return chosen
@@ -88,7 +88,7 @@ def _plan(host: Variables) -> dict[str, t.Any]:
 
 
 def _is_contacted(host: Variables) -> bool:
-    """Return whether the run contacts the old machine to read what a reset must remove."""
+    """Return whether the run contacts the old machine to list the items that a reset must remove."""
     plan = host.value("node_replace_plan")
     is_left = plan["status"] == "replace" and not plan["problem"] and not plan["old"]
     return bool(is_left and host.value("node_replace_old_action") == "reset")
@@ -97,7 +97,7 @@ def _is_contacted(host: Variables) -> bool:
 def _plan_problem(host: Variables) -> str:
     """Return why the node cannot be replaced, or an empty string if it can be.
 
-    The addresses of a machine that the run contacts are compared by the role node_reset, not here.
+    The addresses of a machine that the run contacts are compared by the node_reset role, not here.
     """
     plan = host.value("node_replace_plan")
     if plan["status"] != "replace" or plan["problem"]:
@@ -168,7 +168,7 @@ def _machine(host: Variables) -> dict[str, t.Any]:
 
 
 def _document(host: Variables, name: str) -> t.Any:
-    """Return what the create hook returned for a new machine of this batch."""
+    """Return the result of the create hook for a new machine of this batch."""
     if host.value("node_replace_hook_create_command"):
         result = host.of_host(name, "node_replace_command_result", default={})
         return new_machine.of_command(result, f"{host.value('node_replace_hook_prefix')}_create_command")
@@ -190,7 +190,7 @@ def _new_addresses(host: Variables, own: str) -> dict[str, str]:
 
 
 def _records(host: Variables) -> dict[str, t.Any]:
-    """Return the annotations, by node, that record the replacement on the old nodes of this batch's new machines."""
+    """Return a mapping from the old nodes of this batch's new machines to annotations that record the replacement."""
     records = {}
     for name in host.value("ansible_play_batch"):
         plan = host.of_host(str(host.of_host(name, "winkube_replaces_host")), "node_replace_planned", default={})
@@ -205,7 +205,7 @@ def _annotation(host: Variables, new: str, old: str) -> dict[str, t.Any]:
 
 
 def _old_records(host: Variables) -> dict[str, t.Any]:
-    """Return the annotations, by node, to set on old nodes whose machines were reset or are about to shut down."""
+    """Return a mapping from old nodes whose machines were reset or will now shut down to the annotations to set."""
     records = {}
     for name in host.value("ansible_play_batch"):
         plan, done = host.of_host(name, "node_replace_planned"), host.of_host(name, "node_replace_old_done")
@@ -215,14 +215,14 @@ def _old_records(host: Variables) -> dict[str, t.Any]:
 
 
 def _labels(host: Variables) -> dict[str, t.Any]:
-    """Return the generation label to set on each new node of this batch that has joined, by node."""
+    """Return a mapping from each new node of this batch that has joined to the generation label to set."""
     joined = [name for name in host.value("ansible_play_batch") if host.of_host(name, "node_replace_joined")]
     label = {GENERATION_LABEL: str(host.value("node_replace_generation"))}
     return {host.of_host(name, "node_join_info", "node_name"): {"labels": label} for name in joined}
 
 
 def _nodes_to_delete(host: Variables) -> dict[str, list[str]]:
-    """Return the old nodes of this batch that have not been deleted yet, with their addresses."""
+    """Return a mapping from each old node of this batch that has not been deleted yet to the node's addresses."""
     left = [name for name in host.value("ansible_play_batch") if host.of_host(name, "node_replace_left")]
     return {
         str(host.of_host(name, "node_replace_planned")["node"]): host.of_host(name, "node_replace_addresses")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role node_reset which nodes belong to the machines, and which nodes are drained and deleted."""
+"""Decide for the node_reset role which nodes belong to the machines, and which nodes are drained and deleted."""
 
 from __future__ import annotations
 
@@ -120,13 +120,13 @@ def _uses_cluster(host: Variables) -> bool:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the value for the option `purposes` of the module cluster_info: what the reset does in the cluster."""
+    """Return the purposes for which the reset uses the cluster. The cluster_info module checks the permissions."""
     needed = {"drain": "node_reset_drain", "reset": "node_reset_delete_node"}
     return [purpose for purpose, name in needed.items() if to_bool(host.value(name))]
 
 
 def _batch(host: Variables, fact: str) -> list[t.Mapping[str, t.Any]]:
-    """Return the facts about the existing nodes of the batch's hosts that have set the variable `fact`."""
+    """Return facts about the existing nodes of those hosts of the batch whose variable named `fact` is true."""
     hosts = [name for name in host.value("ansible_play_batch") if host.of_host(name, fact)]
     known = [host.of_host(name, "node_reset_known") for name in hosts]
     return [one for one in known if one["exists"]]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role node_upgrade whether a node must be upgraded, in which steps, and why it may not be upgraded."""
+"""Decide for the node_upgrade role whether a node must be upgraded, in which steps, and why it may not be upgraded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOT_DRAINED = (
 
 
 def cached(versions: t.Iterable[t.Any]) -> dict[str, node_upgrade.Origin]:
-    """Return the versions of Kubernetes that users cache on the nodes, and where their archives come from.
+    """Return a mapping from the Kubernetes versions that users cache on the nodes to the sources of the archives.
 
     Args:
         versions: value of `image_cache_kube_node_versions`: versions, or mappings with `version`, `url` and `sha256`.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the roles container_runtime, kubernetes_node and image_cache what depends on the container runtime."""
+"""Decide for several roles, such as kubernetes_node, the values that depend on the container runtime."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def _base_images(host: Variables) -> list[str]:
 def kubelet_service(of_play: str, *, has_launcher: bool) -> str:
     """Return the default of `kubernetes_node_kubelet_service`, which selects what runs the kubelet.
 
-    The kubelet launcher is a program of this collection with which machines that start from an image can join on their
-    own. A machine that has the launcher keeps it.
+    The kubelet launcher is a program of this collection that lets machines join on their own when they start from an
+    image. A machine that has the launcher keeps it.
 
     Args:
         of_play: the value that the playbook sets; empty if it sets none.

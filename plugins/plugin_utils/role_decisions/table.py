@@ -55,7 +55,7 @@ def of_host(variables: t.Mapping[str, t.Any], template: t.Callable[[t.Any], obje
     """Return the variables of a host, including the variables that roles decide.
 
     Args:
-        variables: variables by name, not templated.
+        variables: maps the names of variables to values that are not templated yet.
         template: Ansible's function that templates a value.
     """
     return Variables(variables, template, DECISIONS)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role windows_patches which patches to install and which servers to contact without the proxy."""
+"""Decide for the windows_patches role which patches to install and which servers to contact without the proxy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def patches(public: str | t.Sequence[t.Any], private: t.Sequence[t.Any], bundled
     Args:
         public: KB numbers or mappings. A string (`-e windows_patches_public=KB1,KB2`) is split at commas.
         private: patches that come as files.
-        bundled: locations of the bundle's files by SHA-256.
+        bundled: maps the SHA-256 of each of the bundle's files to the location of the file.
     """
     if isinstance(public, str):
         public = [kb.strip() for kb in public.split(",") if kb.strip()]

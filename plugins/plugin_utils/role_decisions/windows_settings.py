@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the role windows_settings which hosts to reach without the proxy, and what to add to the hosts file."""
+"""Decide for the windows_settings role which hosts to reach without the proxy, and what to add to the hosts file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def machines(hosts: t.Iterable[str], address: t.Callable[[str], str]) -> list[st
 
     Args:
         hosts: names of the cluster's hosts in the inventory. Duplicates are allowed.
-        address: returns a host's address in the inventory; empty if the host has none.
+        address: function that returns a host's address in the inventory, or an empty string if the host has none.
     """
     names = list(dict.fromkeys(hosts))
     return [*names, *(known_address for name in names if (known_address := address(name)))]

@@ -48,12 +48,12 @@ ROLES: t.Mapping[str, type[t.Any]] = types.MappingProxyType(
         "windows_settings": WindowsSettingsVariables,
     }
 )
-"""The dataclass with the variables of each role, by role name."""
+"""Maps the name of each role to the dataclass with the role's variables."""
 
 
 @functools.cache
 def of_role(role: str) -> t.Mapping[str, Variable]:
-    """Return a mapping of variable names to the variables of a role.
+    """Return a mapping from the names of a role's variables to the variables.
 
     Args:
         role: name of a role of this collection.
@@ -63,7 +63,7 @@ def of_role(role: str) -> t.Mapping[str, Variable]:
 
 @functools.cache
 def by_name() -> t.Mapping[str, Variable]:
-    """Return a mapping of variable names to the variables of all roles."""
+    """Return a mapping from the names of all roles' variables to the variables."""
     return types.MappingProxyType({name: one for role in ROLES for name, one in of_role(role).items()})
 
 

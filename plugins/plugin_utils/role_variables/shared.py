@@ -12,7 +12,7 @@ from ..specification.describe import SECRET
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DownloadVariables:
-    """The variables that define where a role's artifacts come from."""
+    """The variables that define the sources of a role's artifacts."""
 
     artifact_cache: str
     artifact_mirror: str = dataclasses.field(metadata=SECRET)

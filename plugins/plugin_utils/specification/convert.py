@@ -26,9 +26,9 @@ def convert(value: t.Any, annotation: t.Any, where: str) -> t.Any:
     """Convert a value from YAML or Jinja to the type that the annotation of a field specifies.
 
     Args:
-        value: the value.
+        value: the value to convert.
         annotation: the annotation of a field.
-        where: the variable or property, for messages.
+        where: the variable or property that error messages name.
 
     Returns:
         The converted value.
@@ -62,8 +62,8 @@ def to_dataclass(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str
 
     Args:
         type_: the dataclass.
-        values: the mapping.
-        where: the variable or property that has the mapping, for messages.
+        values: the mapping from field names to values.
+        where: the variable or property that error messages name.
 
     Returns:
         The instance.
@@ -147,7 +147,7 @@ def _mapping(value: t.Any, inner: t.Any, where: str) -> dict[str, t.Any]:
 
 
 def _other_kind(value: t.Any) -> t.Any:
-    """Return how a message shows a value that should be a mapping. A string is hidden: it may contain a secret."""
+    """Return the form in which messages show a value that is not a mapping. A string, possibly secret, is hidden."""
     return AsItIs(hidden(f"a {kind(value)}")) if isinstance(value, str) and value else short(value)
 
 
@@ -157,7 +157,7 @@ def is_true(value: t.Any) -> bool:
 
 
 def to_bool(value: t.Any, where: str) -> bool:
-    """Return a value as true or false.
+    """Return the Boolean that a value represents.
 
     Raises:
         ResourceError: the value means neither true nor false.
@@ -215,7 +215,7 @@ _SCALARS: t.Mapping[t.Any, t.Callable[[t.Any, str], t.Any]] = types.MappingProxy
 
 
 def short(value: t.Any) -> t.Any:
-    """Return how a message shows a value. A long string is cut, and a list or mapping is described instead."""
+    """Return a value as messages show it. A long string is cut, and a list or mapping is replaced by a description."""
     if value is None or isinstance(value, (bool, int, float)):
         return value if abs(value or 0) < 10**40 else "a huge number"
     if isinstance(value, str):
@@ -224,5 +224,5 @@ def short(value: t.Any) -> t.Any:
 
 
 def short_text(text: str) -> str:
-    """Return a mapping's key, cut to 60 characters and with ? for unprintable ones, for use in a message."""
+    """Return a mapping's key as messages show it: at most 60 characters, with ? in place of unprintable ones."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:60])

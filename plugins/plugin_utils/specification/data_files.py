@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read YAML files from this collection's folder `data` into dataclasses."""
+"""Read YAML files from this collection's `data` folder into dataclasses."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def parse_data(type_: type[T], text: str, where: str) -> T:
 
 
 def load_data(type_: type[T], name: str) -> T:
-    """Return an instance of a dataclass with the content of a YAML file in this collection's folder `data`.
+    """Return an instance of a dataclass with the content of a YAML file in this collection's `data` folder.
 
     Args:
         type_: the dataclass.
-        name: path of the file in the folder.
+        name: path of the file, relative to the folder.
 
     Raises:
         ResourceError: a key is unknown or missing, or a value is invalid.

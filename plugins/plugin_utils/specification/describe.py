@@ -20,19 +20,19 @@ _SCALARS: t.Mapping[t.Any, tuple[str, str]] = types.MappingProxyType(
         float: ("a number", "numbers"),
     }
 )
-"""What each type accepts, in the singular and the plural."""
+"""Maps each type to the descriptions of one value and of several values, such as `a string` and `strings`."""
 
 
 @functools.cache
 def properties(type_: type[t.Any]) -> t.Mapping[str, dataclasses.Field[t.Any]]:
-    """Return the fields of a dataclass by name. Fields that many types share (with the metadata `common`) are last."""
+    """Return a mapping from names to a dataclass's fields. Fields that many types share (`common`) are last."""
     fields = sorted(dataclasses.fields(type_), key=lambda field: bool(field.metadata.get("common")))
     return {field.name: field for field in fields}
 
 
 @functools.cache
 def property_types(type_: type[t.Any]) -> t.Mapping[str, t.Any]:
-    """Return the resolved type annotations of a dataclass's fields, by field name."""
+    """Return a mapping from the names of a dataclass's fields to the resolved type annotations."""
     return t.get_type_hints(type_)
 
 
@@ -54,7 +54,7 @@ def members(annotation: t.Any) -> tuple[t.Any, ...]:
 
 
 def is_mapping(annotation: t.Any) -> bool:
-    """Return whether an annotation represents a mapping of names to values."""
+    """Return whether an annotation represents a mapping from names to values."""
     origin = t.get_origin(annotation)
     return isinstance(origin, type) and issubclass(origin, t.Mapping)
 
@@ -97,7 +97,7 @@ def one_of(value: t.Any, choices: t.Iterable[t.Any], what: str = "value") -> tup
     Args:
         value: the value that is not one of the choices.
         choices: the accepted values.
-        what: `property` for names of properties.
+        what: `property` if the choices are names of properties, otherwise `value`.
     """
     names = [str(choice) for choice in choices]
     by_fold = {name.casefold(): name for name in names}

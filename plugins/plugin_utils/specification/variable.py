@@ -49,7 +49,7 @@ class Variable:
         return converted
 
     def errors(self, value: t.Any) -> list[ResourceError]:
-        """Return what is wrong with a value: at most one error for each item of a list or mapping.
+        """Return the errors in a value, with at most one error for each item of a list or mapping.
 
         Args:
             value: the templated value. None means an empty value.
@@ -84,7 +84,7 @@ class Variable:
 
 
 def variables(type_: type[t.Any], prefix: str) -> t.Mapping[str, Variable]:
-    """Return a mapping of names to variables, with one variable for each field of a dataclass.
+    """Return a mapping from names to variables, with one variable for each field of a dataclass.
 
     Args:
         type_: the dataclass. The metadata of a field may contain `secret`, a `hint` for messages, and `variable`, the
@@ -102,7 +102,7 @@ def variables(type_: type[t.Any], prefix: str) -> t.Mapping[str, Variable]:
 
 
 def _check_form(value: t.Any, annotation: t.Any, where: str) -> None:
-    """Reject values that `convert` accepts but that roles' templates cannot use, because they read the original value.
+    """Reject values that `convert` accepts but that roles' templates, which read the original value, cannot use.
 
     Raises:
         ResourceError: a choice is written in the wrong case, or a single mapping is given instead of a list.

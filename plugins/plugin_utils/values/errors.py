@@ -24,7 +24,7 @@ def refusal(where: str, value: object, expected: str, hint: str = "") -> str:
 
 
 class ResourceError(ValueError):
-    """An error about an invalid value. The function `refusal` describes its arguments."""
+    """An error about an invalid value. For the constructor's arguments, see `refusal`."""
 
     def __init__(self, where: str, value: object, expected: str, hint: str = "") -> None:
         super().__init__(refusal(where, value, expected, hint))

@@ -40,7 +40,7 @@ class ImageReference:
 
         Args:
             text: `registry/repository:tag` or `registry/repository@sha256:DIGEST`.
-            where: the variable or property with the reference, for the message.
+            where: the variable or property with the reference, which the error message names.
 
         Raises:
             ResourceError: the text is not a complete reference.
@@ -66,7 +66,7 @@ class ImageReference:
 
 
 def is_whole(text: str) -> bool:
-    """Return whether a text is a reference with registry, repository, and tag or digest."""
+    """Return whether a string is a reference with a registry, a repository, and a tag or digest."""
     try:
         ImageReference.parse(text)
     except ResourceError:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Print lines on the terminal, without unprintable characters. Only warnings are printed in other ways."""
+"""Print lines on the terminal, without unprintable characters. Warnings do not use this module."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def show(line: str) -> None:
 
 
 def show_details(text: str, host: str) -> None:
-    """Print a text about a host if Ansible runs with -vvv."""
+    """Print a message about a host if Ansible runs with -vvv."""
     Display().vvv(printable(text), host=host)

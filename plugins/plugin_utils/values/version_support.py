@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find out whether the collection supports a version, and how an unsupported version differs.
+"""Find out whether the collection supports a version of Kubernetes or of a runtime, and if not, why not.
 
 Users may allow an unsupported version. The rules of the nearest known version then apply to it.
 """
@@ -22,7 +22,7 @@ class UnsupportedRelease(t.NamedTuple):
     expected: str
     """The versions to use instead."""
     why: str = ""
-    """What is different about the version, in complete sentences."""
+    """Why the version is not supported, in complete sentences; may be empty."""
     nearest: str = ""
     """The version whose rules apply if the user allows the unsupported version; empty if it cannot be allowed."""
 
@@ -64,14 +64,14 @@ def docker_problems(kubernetes: Version, engine: Version, adapter: Version) -> l
 
 
 def kubernetes_problems(version: Version) -> list[UnsupportedRelease]:
-    """Return a list with the reason why a version of Kubernetes is not supported, or an empty list if there is none."""
+    """Return a list with the reason why a Kubernetes version is not supported, or an empty list if it is supported."""
     if within(version.minor_version, supported()["kubernetes"]) and not version.suffix:
         return []
     return [UnsupportedRelease("kubernetes", _expected(), explanation(version), f"Kubernetes {nearest_minor(version)}")]
 
 
 def explanation(version: Version) -> str:
-    """Return what is different about an unsupported version of Kubernetes, in complete sentences."""
+    """Return the reasons why a version of Kubernetes is not supported, in complete sentences."""
     minor, span = version.minor_version, supported()["kubernetes"]
     sentences = []
     if version.suffix:
@@ -105,7 +105,7 @@ def required_gates(version: Version) -> list[str]:
 
 
 def nearest_minor(version: Version) -> str:
-    """Return the known minor version that is nearest to a version of Kubernetes. Its rules apply to that version."""
+    """Return the known minor version that is nearest to a version of Kubernetes, and whose rules therefore apply."""
     span, older = supported()["kubernetes"], supported()["older_kubernetes"]["oldest"]
     if within(version.minor_version, span):
         return version.minor_version

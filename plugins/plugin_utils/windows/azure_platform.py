@@ -35,13 +35,13 @@ class AzurePlatform:
     chassis_asset_tag: str
     wire_server: PlatformService
     host_ports: tuple[int, ...]
-    """WireServer's TCP ports that a firewall rule on the machine blocks for all users except the few that need them."""
+    """WireServer's TCP ports. A firewall rule on the machine blocks them for all users but SYSTEM and `boot_user`."""
     metadata_service: PlatformService
     addresses_url: str
     block_priority: int
     allow_priority: int
     virtual_network_mtu: int
-    """MTU of Azure's virtual networks. They fragment longer packets even if the network adapter has a larger MTU."""
+    """MTU of Azure's virtual networks. Longer packets are fragmented even if the adapter's MTU is larger."""
     boot_user: str
     """The local user that configures the machine when it starts. This user needs WireServer."""
 

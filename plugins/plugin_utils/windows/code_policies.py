@@ -77,9 +77,9 @@ def calls() -> tuple[Call, ...]:
 
 
 def judged(results: t.Mapping[str, CallResult], allowed: t.Collection[str], node: str) -> tuple[list[str], str]:
-    """Return the warnings about policies, and why the run must not change anything.
+    """Return the warnings about policies, and the reason why the run must not change anything.
 
-    The second part is an empty string if the run may make changes.
+    The reason is an empty string if the run may make changes.
 
     Args:
         results: results of `calls`, by id.
@@ -92,7 +92,7 @@ def judged(results: t.Mapping[str, CallResult], allowed: t.Collection[str], node
 
 
 def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = ()) -> list[str]:
-    """Return one sentence for each policy that may block the collection's programs. It says what the policy must allow.
+    """Return one sentence for each policy that may block the collection's programs. Each sentence names a remedy.
 
     Args:
         results: results of `calls`, by id.
@@ -108,7 +108,7 @@ def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = (
 
 
 def notes(results: t.Mapping[str, CallResult]) -> list[str]:
-    """Return a list with a note if group policy sets an execution policy that blocks scripts, or an empty list.
+    """Return a list with one note, or an empty list if group policy sets no execution policy that blocks scripts.
 
     Such a policy affects only scripts that machines run without a controller, such as this collection's kubelet
     launcher.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read data files that say what the error codes and exit codes of Windows programs mean, and how to fix the errors."""
+"""Read data files that explain the error codes and exit codes of Windows programs, and how to fix the errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _ErrorCodes:
 
 @functools.cache
 def load(name: str) -> t.Mapping[int, ErrorCode]:
-    """Return the codes in a data file, by number.
+    """Return a mapping from the error or exit codes in a data file to their descriptions.
 
     Args:
         name: name of the file, such as `windows_installer_codes.yml`.

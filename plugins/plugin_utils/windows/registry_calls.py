@@ -70,7 +70,9 @@ def _bytes(value: t.Any) -> list[Json]:
             return list(bytes.fromhex(text))
     elif isinstance(value, t.Sequence) and all(not isinstance(item, bool) and _is_byte(item) for item in value):
         return [int(item) for item in value]
-    raise ResourceError("value", value, "expected numbers from 0 to 255, or hexadecimal text such as 01,ff, for Binary")
+    raise ResourceError(
+        "value", value, "expected numbers from 0 to 255 for Binary, or a hexadecimal string such as 01,ff"
+    )
 
 
 def _is_byte(item: t.Any) -> bool:
@@ -86,7 +88,7 @@ def _text(value: t.Any) -> str:
 
 
 def seen_value(entry: t.Mapping[str, t.Any] | None) -> Json:
-    """Return the value that `@read-registry` found, converted to its registry type, or None if it found none."""
+    """Return the value that `@read-registry` found, converted to its registry type, or None if there is no value."""
     if not entry or entry.get("value") is None:
         return None
     try:
@@ -99,7 +101,7 @@ def make_key(key: str) -> tuple[Call, ...]:
     """Return the calls that create a registry key if it does not exist.
 
     `New-Item -Force` empties an existing key, and another resource of the same batch may have created the key
-    in the meantime, so the calls check again on the node.
+    in the meantime. So the calls check on the node whether the key exists.
     """
     return (
         query("key", "@read-registry", {"values": [{"path": key}]}, select=("path", "key_exists"), on_error="stop"),
@@ -125,7 +127,7 @@ def set_value(call_id: str, key: str, name: str, kind: str, value: Json) -> Call
 
 
 def remove_value(call_id: str, key: str, name: str) -> Call:
-    """Return the call that removes a registry value. Its name is escaped, because the cmdlet accepts wildcards."""
+    """Return the call that removes a registry value. The value's name is escaped, as the cmdlet accepts wildcards."""
     return action(
         call_id,
         "Remove-ItemProperty",
