@@ -44,7 +44,7 @@ class FailureAction:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Recovery:
-    """What Windows does after the first and each later failure of a service. The last action repeats."""
+    """The actions that Windows takes after successive failures of a service. The last action repeats."""
 
     reset_seconds: int = dataclasses.field(
         default=86400, metadata={"help": "After this time without a failure, the number of failures is reset to zero."}
@@ -80,7 +80,7 @@ def actions_text(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
 
 
 def parse(value: t.Sequence[int] | None) -> str:
-    """Return the failure actions that a service's registry value contains, as a string, or `nothing`."""
+    """Describe the failure actions that a service's registry value contains, or return `nothing` if there are none."""
     data = bytes(value or ())
     if len(data) < _HEAD.size:
         return "nothing"

@@ -13,7 +13,7 @@ from . import registry_keys, windows_versions
 
 CALL_ID = "node.windows"
 SUPPORTED_IDS = ("node.supported-build", "node.supported-type")
-"""Ids of the calls that fail if the node's Windows is not supported. Calls whose `needs` names both do not run then."""
+"""Ids of the calls that fail if the node's Windows is not supported. Calls with both ids in `needs` do not run then."""
 _SERVERS: tuple[Json, ...] = ("Server", "Server Core")
 
 _CURRENT_VERSION = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"

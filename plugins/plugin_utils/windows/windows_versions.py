@@ -16,7 +16,7 @@ class WindowsVersion:
     """One version of Windows Server."""
 
     name: str
-    """The name in variables and options, such as 2022."""
+    """The name that variables and options use, such as 2022."""
     build: int
     """The build number, such as 20348 (registry value CurrentBuild)."""
     supported: bool

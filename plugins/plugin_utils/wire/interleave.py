@@ -40,7 +40,7 @@ def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
 
 
 def concatenate(first: list[Call], second: list[Call]) -> list[Call]:
-    """Return two lists of calls as one list. A barrier separates the lists if parallel calls would be neighbors.
+    """Return two lists of calls as one list. A barrier separates them if parallel calls of both would be neighbors.
 
     Args:
         first: the calls that come first.
