@@ -16,7 +16,7 @@ from simulator.world import World
 
 
 def serve(world: World, control_port: int, kubeconfig: Path | None, stop: threading.Event) -> None:
-    """Write the cluster's kubeconfig, report that the fleet is ready, and serve until the event `stop` is set."""
+    """Write the cluster's kubeconfig, report that the fleet is ready, and serve until the `stop` event is set."""
     fleet = world.fleet
     control = ControlServer(fleet, port=control_port)
     control.start()
@@ -35,7 +35,7 @@ def serve(world: World, control_port: int, kubeconfig: Path | None, stop: thread
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the fleet of the command line until SIGTERM or SIGINT, and return the exit status."""
+    """Run the fleet that the command line specifies until SIGTERM or SIGINT, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m simulator", description=__doc__)
     parser.add_argument("--fleet", type=Path, required=True, help="the fleet file (YAML)")
     parser.add_argument("--state", type=Path, help="folder for the nodes' files; a temporary one by default")

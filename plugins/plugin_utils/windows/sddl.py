@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Compare security descriptors in SDDL by meaning, because Windows may return them in a different notation.
+"""Compare SDDL security descriptors by meaning, because Windows may return them in a different notation.
 
 Source: MS-DTYP 2.5.1 (security descriptor description language).
 """
@@ -40,7 +40,7 @@ _TRUSTEES = {
     "OW": "S-1-3-4",
 }
 _TRUSTED = frozenset({"S-1-5-18", "S-1-5-32-544", "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"})
-"""The SIDs of SYSTEM, Administrators and TrustedInstaller. On Windows Server, the group Administrators owns what its
+"""The SIDs of SYSTEM, Administrators and TrustedInstaller. On Windows Server, the Administrators group owns what its
 members create."""
 _BUILT_IN_ADMINISTRATOR = re.compile(r"S-1-5-21-[0-9-]+-500|LA")
 _OWNER = re.compile(r"O:([A-Z]{2}|S-1-[0-9-]+)")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Read the failure actions of services from the registry, and build the arguments with which sc.exe sets them.
 
-The registry stores the structure SERVICE_FAILURE_ACTIONSW with 32-bit fields: the reset period in seconds, two
+The registry stores the SERVICE_FAILURE_ACTIONSW structure with 32-bit fields: the reset period in seconds, two
 meaningless pointers, the number of actions and their offset, and then the type and the delay in milliseconds of each
 action. Source: the Win32 reference.
 """
@@ -44,7 +44,7 @@ class FailureAction:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Recovery:
-    """The failure actions of a service: one for each failure, in order. The last action repeats."""
+    """The actions that Windows takes after successive failures of a service. The last action repeats."""
 
     reset_seconds: int = dataclasses.field(
         default=86400, metadata={"help": "After this time without a failure, the number of failures is reset to zero."}
@@ -67,7 +67,7 @@ class Recovery:
 
     @property
     def sc_actions(self) -> str:
-        """The value for sc.exe's option `actions=`, in which an empty string between slashes means no action."""
+        """The value of sc.exe's `actions=` option, in which an empty string between slashes means no action."""
         return "/".join(f"{'' if each.action == 'none' else each.action}/{each.milliseconds}" for each in self.actions)
 
 
@@ -80,7 +80,7 @@ def actions_text(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
 
 
 def parse(value: t.Sequence[int] | None) -> str:
-    """Decode the bytes of a service's registry value, and describe its failure actions; `nothing` if there are none."""
+    """Describe the failure actions that a service's registry value contains, or return `nothing` if there are none."""
     data = bytes(value or ())
     if len(data) < _HEAD.size:
         return "nothing"

@@ -20,11 +20,11 @@ SIGNATURE = (
 )
 """The properties that are read from a file's signature."""
 _SIGNED = (".exe", ".dll", ".sys", ".ps1", ".psm1")
-"""Extensions of programs, libraries, drivers and PowerShell scripts, whose signatures are checked."""
+"""Extensions of the files whose signatures are checked: programs, libraries, drivers and PowerShell scripts."""
 
 
 def is_thumbprint(signer: str) -> bool:
-    """Return whether a signer is given as a thumbprint instead of a subject."""
+    """Return whether a signer is given as a thumbprint and not as a subject."""
     return bool(re.fullmatch(r"[0-9A-Fa-f]{40}", signer))
 
 
@@ -33,7 +33,7 @@ def check_signers(signers: t.Sequence[str], where: str = "allowed_signers") -> N
 
     Args:
         signers: subjects or thumbprints.
-        where: the option, for messages.
+        where: name of the option, for error messages.
 
     Raises:
         ResourceError: the list mixes subjects and thumbprints, or an entry is neither of them.
@@ -59,7 +59,7 @@ def can_be_signed(name: str) -> bool:
 
 
 def call(call_id: str, path: str, signers: t.Sequence[str]) -> Call:
-    """Return the call that fails unless one of the signers has validly signed the file.
+    """Return a call that fails unless one of the signers has validly signed the file.
 
     Args:
         call_id: id of the call.

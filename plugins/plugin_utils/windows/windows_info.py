@@ -13,7 +13,7 @@ from . import registry_keys, windows_versions
 
 CALL_ID = "node.windows"
 SUPPORTED_IDS = ("node.supported-build", "node.supported-type")
-"""Ids of the calls that fail if the node's Windows is not supported. Calls that need them run only if it is."""
+"""Ids of the calls that fail if the node's Windows is not supported. Calls with both ids in `needs` do not run then."""
 _SERVERS: tuple[Json, ...] = ("Server", "Server Core")
 
 _CURRENT_VERSION = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
@@ -52,7 +52,7 @@ class WindowsInfo:
 
     @property
     def version(self) -> str | None:
-        """The supported version of Windows Server, such as 2025, or None. Client versions may have the same build."""
+        """The node's version of Windows Server, such as 2025, or None if it is a client version or is not supported."""
         return windows_versions.SUPPORTED.get(self.build) if self.installation.lower().startswith("server") else None
 
     @property

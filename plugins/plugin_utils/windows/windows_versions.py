@@ -16,7 +16,7 @@ class WindowsVersion:
     """One version of Windows Server."""
 
     name: str
-    """The name in variables and options, such as 2022."""
+    """The name that variables and options use, such as 2022."""
     build: int
     """The build number, such as 20348 (registry value CurrentBuild)."""
     supported: bool
@@ -51,7 +51,7 @@ def build_of(name: str) -> int:
 
 
 def nearest(build: int) -> WindowsVersion:
-    """Return the newest known version that is not newer than a build, or the oldest one if all are newer."""
+    """Return the newest known version that is not newer than a build, or the oldest known version if all are newer."""
     older = [version for version in VERSIONS if version.build <= build]
     return older[-1] if older else VERSIONS[0]
 
@@ -61,7 +61,7 @@ def runs_image(host: int, image: int) -> bool:
 
     Args:
         host: the node's build.
-        image: the build of the image's base.
+        image: the Windows build of the image.
     """
     if host < _OLDEST_WITH_OLDER_IMAGES:
         return image == host

@@ -18,11 +18,12 @@ def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
     """Return the calls of all resources in one list. The order of each resource's calls is kept.
 
     Two steps alternate: take from each resource its next calls that must run alone, then take from each resource its
-    next calls that may run in parallel, as one group (see docs/wire.md). If a group directly follows another group, its
-    first call refers to a call of the earlier group, so that the node does not merge the two groups.
+    next calls that may run in parallel, as one group (see docs/wire.md). If a group directly follows another group, the
+    first call of the later group refers to a call of the earlier group, so that the node does not merge the groups.
 
     Args:
-        lanes: the calls of each resource, in order. Calls refer only to calls of their own resource.
+        lanes: the calls of each resource, in the order in which they run. Calls refer only to calls of their own
+            resource.
     """
     queues = [collections.deque(lane) for lane in lanes]
     calls: list[Call] = []
@@ -39,7 +40,7 @@ def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
 
 
 def concatenate(first: list[Call], second: list[Call]) -> list[Call]:
-    """Return two lists of calls as one list. If parallel calls would meet, a barrier keeps the two lists apart.
+    """Return two lists of calls as one list. A barrier separates them if parallel calls of both would be neighbors.
 
     Args:
         first: the calls that come first.

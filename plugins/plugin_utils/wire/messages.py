@@ -29,7 +29,7 @@ class Input:
     """Objects that earlier calls of the batch return, and that a later call receives."""
 
     calls: tuple[str, ...]
-    """Ids of the calls whose output objects are used, in order."""
+    """Ids of the calls whose output objects are used, in the order in which the objects are used."""
     where: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
     """Conditions on properties: a value, a list of accepted values, EXISTS or MISSING."""
     parameter: str | None = None
@@ -38,7 +38,7 @@ class Input:
     """The property whose value is used, or None if the whole object is used."""
 
     def to_wire(self) -> dict[str, Json]:
-        """Return this input as the JSON object `input` that docs/wire.md describes."""
+        """Return this input as the `input` JSON object that docs/wire.md describes."""
         wire: dict[str, Json] = {"from": list(self.calls)}
         if self.where:
             wire["where"] = dict(self.where)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Prefix the ids of calls, so that the calls of several owners can share a batch."""
+"""Add prefixes to the ids of calls, so that the calls of several owners can share a batch."""
 
 from __future__ import annotations
 

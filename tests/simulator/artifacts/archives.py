@@ -19,7 +19,7 @@ def tar_gz(members: Mapping[str, bytes], *, top: str = "") -> bytes:
     """Return a .tar.gz archive like one that GNU tar makes from a folder: every folder has an entry before its files.
 
     Args:
-        members: the contents of the files, by their paths in the archive (with `/`).
+        members: maps the path of each file in the archive (with `/`) to the contents of the file.
         top: the prefix of every path. It is `./` in an archive that `tar -C FOLDER .` makes.
 
     Returns:
@@ -51,7 +51,7 @@ def zip_archive(members: Mapping[str, bytes]) -> bytes:
     """Return a .zip archive.
 
     Args:
-        members: the contents of the files, by their paths in the archive (with `/`).
+        members: maps the path of each file in the archive (with `/`) to the contents of the file.
 
     Returns:
         The bytes of the archive.
@@ -67,7 +67,9 @@ def zip_archive(members: Mapping[str, bytes]) -> bytes:
 
 
 def unsafe(name: str) -> bytes:
-    """Return an archive with members whose paths lead out of the target folder; the name's extension sets its format.
+    """Return an archive with members whose paths lead out of the target folder.
+
+    The extension of `name` determines the format of the archive.
 
     Raises:
         ValueError: the extension is not .zip, .tar.gz or .tgz.

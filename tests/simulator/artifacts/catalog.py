@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The available files by URL (host and path); the contents of every version are created on demand."""
+"""Look up release files by URL (host and path). The contents of every version are created on demand."""
 
 from __future__ import annotations
 

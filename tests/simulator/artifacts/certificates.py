@@ -30,8 +30,8 @@ class PrivateCA:
 
     Args:
         name: the common name of the authority.
-        crl_url: the URL of the revocation list, which every server certificate contains. If it is None, the
-            certificates name no revocation list.
+        crl_url: the URL of the revocation list that every server certificate names, or None if the certificates
+            name no revocation list.
     """
 
     def __init__(self, name: str = "Simulated Private CA", crl_url: str | None = None) -> None:
@@ -72,7 +72,7 @@ class PrivateCA:
 
         Args:
             names: DNS names and IP addresses.
-            expired: whether the certificate has already expired, an hour ago.
+            expired: whether the certificate expired an hour ago.
 
         Returns:
             Certificate and private key, both in PEM.

@@ -90,7 +90,10 @@ class Faults:
             self._faults.clear()
 
     def take(self, method: str, path: str) -> ArtifactFault | None:
-        """Return the first fault that applies to a request, or None, and count the request as one of its `times`."""
+        """Return the first fault that applies to a request, or None if none applies.
+
+        The request counts as one of the fault's `times`.
+        """
         with self._lock:
             for fault, left in self._faults:
                 if left[0] and fault.method in ("", method) and fnmatch.fnmatchcase(path, fault.path):

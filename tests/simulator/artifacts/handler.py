@@ -64,7 +64,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", buffering=0)
 
     def _admitted(self) -> bool:
-        """Count a proxy request, and return whether its credentials are correct; if not, send an error response."""
+        """Count a proxy request, and return whether its credentials are correct. If not, send an error response."""
         self.server.owner.count_proxied()
         user = self.server.owner.proxy_user
         expected = "Basic " + base64.b64encode(user.encode()).decode()
@@ -90,7 +90,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815
 
     def _allowed(self) -> bool:
-        """Return whether the client may get files; if not, send an error response."""
+        """Return whether the client may get files. If it may not, send an error response."""
         owner = self.server.owner
         expected = "Basic " + base64.b64encode(owner.user.encode()).decode()
         if owner.user and self.headers.get("Authorization") != expected:
@@ -136,7 +136,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         """Apply a fault that replaces or delays the response.
 
         Returns:
-            False if the file must still be sent, which the fault may damage.
+            Whether the request has been answered. If not, the caller sends the file, which may have a fault.
         """
         headers: dict[str, str] = {}
         if fault.kind == "status":
@@ -223,12 +223,12 @@ def _tag(content: bytes) -> str:
 
 
 def pieces(body: bytes, fault: ArtifactFault | None, rate: int = 0) -> Iterator[bytes]:
-    """Yield a response body in pieces at a limited rate. A fault of the kind `cut` ends the body early.
+    """Yield a response body in pieces at a limited rate. A `cut` fault ends the body early.
 
     Args:
         body: the whole body.
         fault: the fault that applies to the request, if any.
-        rate: the server's rate in bytes per second, which a fault of the kind `slow` overrides. 0 means no limit.
+        rate: the server's rate in bytes per second, which a `slow` fault overrides. 0 means no limit.
     """
     end = min(len(body), fault.at) if fault and fault.kind == "cut" else len(body)
     rate = fault.rate if fault and fault.kind == "slow" else rate
@@ -246,7 +246,7 @@ def pieces(body: bytes, fault: ArtifactFault | None, rate: int = 0) -> Iterator[
 def byte_range(header: str | None, size: int) -> range | None:
     """Return the range of bytes that a Range header requests, or None for the whole file.
 
-    The whole file is sent if there is no header, if it is malformed, or if it requests more than one range.
+    The whole file is sent if the header is missing or malformed, or requests more than one range.
 
     If the header cannot be satisfied, the returned range begins at or after the end of the file.
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Create files that have the names and members of the files of real releases.
+"""Create release files that have the same names and members as the real ones.
 
 Sources, read in November 2026: kubernetes/kubernetes `hack/lib/golang.sh` (node targets) and `build/lib/release.sh`
 (`package_node_tarballs`: `kubernetes/node/bin`, `kubernetes/LICENSES`, `kubernetes/kubernetes-src.tar.gz`);
@@ -117,7 +117,7 @@ def azure_cni(name: str, version: str) -> bytes:
 
 
 def _azure_conflist(ipam: str) -> dict[str, object]:
-    """Return the CNI configuration in the archive of Azure CNI, which installers edit.
+    """Return the CNI configuration in Azure CNI's archive. Installers edit this configuration.
 
     Source: Azure/azure-container-networking `cni/azure-windows.conflist`.
     """
@@ -171,7 +171,7 @@ def sdn_archive(version: str) -> bytes:
 
 
 def sdn_script(name: str, version: str) -> bytes:
-    """Return a script from the folder Kubernetes/windows of microsoft/SDN, such as `debug/collectlogs.ps1`."""
+    """Return a script from the Kubernetes/windows folder of microsoft/SDN, such as `debug/collectlogs.ps1`."""
     return f"# {name} ({version})\r\n".encode()
 
 
@@ -189,6 +189,6 @@ def calico(version: str) -> bytes:
 
 
 def windows_update(article: str, container: Literal["msu", "cab"]) -> bytes | None:
-    """Return the file of the Windows update with an article number (`kb5048654`), or None if it is unknown."""
+    """Return the file of the Windows update with a KB number (`kb5048654`), or None if the number is unknown."""
     update = update_catalogue.find(article.upper())
     return None if update is None else update_package.make(update, container, size=256 * KB)
