@@ -105,7 +105,7 @@ class ProgramGroup:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, arguments: Sequence[str]) -> None:
-        """Start a program. The name of its log file and error messages contain the program's file name.
+        """Start a program. Log file names and error messages identify the program by its file name.
 
         Args:
             arguments: the program's path and its arguments.
