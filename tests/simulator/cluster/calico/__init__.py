@@ -28,7 +28,7 @@ class CalicoInstallation:
 
     Args:
         client: an administrator's connection.
-        loop: the thread that runs the Tigera operator, or None if Calico was installed as kubespray does.
+        loop: the thread that runs the Tigera operator, or None if there is no operator.
     """
 
     def __init__(self, client: AdminClient, loop: RepeatingThread | None) -> None:

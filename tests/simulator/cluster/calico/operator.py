@@ -192,7 +192,7 @@ class Operator:
         self._report("calico-windows", None)
 
     def _first(self) -> str:
-        """Return the first word of some error messages: "installation" since operator 1.40.8, before "Installation"."""
+        """Return "installation" (before operator 1.40.8: "Installation"), the first word of some error messages."""
         modern = tuple(int(part) for part in self._version.split(".")) >= (3, 31, 5)
         return "installation" if modern else "Installation"
 
@@ -257,7 +257,7 @@ class Operator:
         return Rendered(self._version, spec, host, port, tuple(service["spec"]["clusterIPs"]), int(vni))
 
     def _apply(self, document: Object) -> None:
-        """Create an object, or replace it if it lacks a value from `document`. Its additional fields are ignored."""
+        """Create an object, or replace an existing one that lacks a value from `document`. Other fields may differ."""
         plural = {"ConfigMap": "/api/v1", "DaemonSet": "/apis/apps/v1"}[document["kind"]]
         metadata = document["metadata"]
         collection = f"{plural}/namespaces/{metadata['namespace']}/{document['kind'].lower()}s"

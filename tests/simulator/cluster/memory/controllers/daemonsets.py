@@ -42,7 +42,7 @@ def owner_reference(owner: Object) -> Object:
 
 
 def owned(owner: Object, objects: list[Object]) -> list[Object]:
-    """Select the objects that an owner, such as a DaemonSet, controls."""
+    """Return only the objects that an owner such as a DaemonSet controls."""
     uid = owner["metadata"]["uid"]
     return [
         one
