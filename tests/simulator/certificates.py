@@ -54,7 +54,7 @@ def named(common_name: str, organizations: Iterable[str] = ()) -> x509.Name:
 
 
 def alternative_names(values: Iterable[str]) -> list[x509.GeneralName]:
-    """Convert values to subject alternative names: IP addresses become IPAddress, and all other values DNSName."""
+    """Convert values to subject alternative names: IP addresses become IPAddress, all other values become DNSName."""
     found: list[x509.GeneralName] = []
     for value in dict.fromkeys(values):
         try:

@@ -44,7 +44,7 @@ def deploy(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
 
     Raises:
         ValueError, OSError: see `Fleet.deploy_image`.
-        KeyError: a key of the request is missing, or the machine `from` does not exist.
+        KeyError: a key of the request is missing, or no machine has the name in `from`.
     """
     others = {key: value for key, value in request.items() if key not in ("from", "name", "address")}
     node = fleet.deploy_image(str(request["from"]), str(request["name"]), str(request["address"]), **others)

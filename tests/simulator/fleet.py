@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A fleet of simulated servers in one process: the fleet file, its machines and their network.
+"""A fleet of simulated servers in one process, as a fleet file describes it.
 
 The fleet file (YAML):
 
@@ -39,7 +39,7 @@ HTTP_PORT = 5985
 HTTPS_PORT = 5986
 _SERVERS = ("artifacts", "registry", "cluster", "domain")
 _PLENTY = 2 << 30
-"""The number of free bytes that /dev/shm must have to be used. In a container, it has only 64 MB by default."""
+"""The minimum number of free bytes for using /dev/shm. In a container, /dev/shm has only 64 MB by default."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ class FleetNode:
 
 
 def _memory() -> Path | None:
-    """Return an in-memory folder for temporary files, or None.
+    """Return /dev/shm as the folder for temporary files, or None if TMPDIR is set.
 
-    It is None if there is no such folder, if it lacks space, or if the user has set TMPDIR.
+    The result is also None if /dev/shm does not exist or lacks space.
 
     A node's disk consists of many small files. On a real file system, half of the kernel's work would be journaling.
     """

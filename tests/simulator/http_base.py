@@ -61,7 +61,7 @@ class HttpServer(http.server.ThreadingHTTPServer):
         return connection, peer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log a connection's error only at debug level, as it usually means that the client has disconnected."""
+        """Log a connection's error only at debug level, because the client has usually just disconnected."""
         _LOG.debug("connection of %s ended", client_address, exc_info=True)
 
     def stop(self) -> None:

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The artifact server: its options, its counters and its faults. `handler.py` responds to the requests.
+"""A server for artifacts, with options, counters and faults. `handler.py` responds to its requests.
 
-`http://ADDRESS:PORT/dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz` is the file from
+`http://ADDRESS:PORT/dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz` serves the same file as
 `https://dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz`. The server is also a forward proxy that serves the
 same files (`GET http://dl.k8s.io/…`; `CONNECT dl.k8s.io:443` requires a certificate authority).
 `GET /simulator/status` returns the counters, and `POST /simulator/faults` replaces all faults with the JSON list in its
@@ -110,7 +110,7 @@ class ArtifactServer:
         self.close()
 
     def put(self, path: str, content: bytes) -> None:
-        """Serve the given content at a path, which begins with the host. It replaces a release file at this path."""
+        """Serve the given content at a path, instead of any release file there. The path begins with the host."""
         self._files[path.lstrip("/")] = content
 
     def fault(self, kind: str, path: str = "*", **options: Any) -> None:
@@ -167,7 +167,7 @@ class ArtifactServer:
             }
 
     def reset(self) -> None:
-        """Reset all counters to zero, except `most_at_once`, which is set to the number of bodies being sent."""
+        """Reset all counters to zero, except `most_at_once`, which is set to the number of responses in progress."""
         with self._lock:
             self._requests.clear()
             self._bytes.clear()

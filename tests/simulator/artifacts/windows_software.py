@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Create release files of Windows software other than Kubernetes: Windows Installer packages, OpenSSH, small tools.
+"""Create release files of Windows software other than Kubernetes, such as Windows Installer packages and OpenSSH.
 
 The scripts in this module were written for the simulator. They change the same services and files as the publishers'
 scripts. Source for the folders and the service of Cloudbase-Init:

@@ -30,7 +30,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _write_private(file: Path, text: str) -> None:
-    """Write `file` atomically, so that a waiting reader never sees half of it; only its owner can read it."""
+    """Write a file atomically, so that no reader finds it half-written. Only the file's owner can read it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(file.name + ".part")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
@@ -39,7 +39,7 @@ def _write_private(file: Path, text: str) -> None:
 
 
 def main() -> int:
-    """Start a cluster, describe it in one printed line of JSON, wait for SIGTERM or SIGINT, and stop the cluster.
+    """Start a cluster, print one line of JSON that describes it, wait for SIGTERM or SIGINT, and stop the cluster.
 
     Returns:
         The exit code.

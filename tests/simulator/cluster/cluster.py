@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Start clusters for tests: with a real control plane, or with an API server in memory. Both have one interface."""
+"""Start clusters for tests, either with a real control plane or with an API server in memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Kind = Literal["auto", "real", "memory"]
 
 
 class ClusterUnavailableError(RuntimeError):
-    """The requested kind of cluster cannot run on this machine; the message tells why."""
+    """The requested kind of cluster cannot run on this machine; the message says why."""
 
 
 class SimulatedCluster:
@@ -44,9 +44,9 @@ class SimulatedCluster:
         self.ca_hash = ca_hash(self.ca_certificate)
         """The hash that kubeadm calls discovery-token-ca-cert-hash."""
         self.set_clock: Callable[[float], None] | None = None
-        """Function that sets how many seconds the API server's clock is ahead when it checks client certificates.
+        """A function that sets how many seconds the clock for checking client certificates is ahead.
 
-        It is None for a real API server, which uses this machine's clock.
+        The attribute is None for a real API server, which uses this machine's clock.
         """
         self.calico: CalicoInstallation | None = None
         """The installation of Calico, or None if Calico is not installed."""
@@ -113,7 +113,7 @@ def start_cluster(
         cluster_name: the name in kubeadm's ClusterConfiguration.
         port: the port of the API server; 0 picks a free port.
         node_grace_period: the seconds after the last heartbeat until a node becomes Unknown.
-        client_certificate_seconds: the validity period of kubelets' client certificates.
+        client_certificate_seconds: the validity period of kubelets' client certificates in seconds.
         calico: how Calico is installed (`CalicoOptions`). If it is None, Calico is not installed.
 
     Returns:

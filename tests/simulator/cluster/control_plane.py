@@ -226,7 +226,7 @@ class ControlPlane:
             return False
 
     def _admin_pem(self) -> Path:
-        """Write the administrator's certificate and key to a PEM file, unless it exists, and return its path."""
+        """Return the path of a PEM file with the administrator's certificate and key. Create the file if needed."""
         file = self.folder / "super-admin.pem"
         if not file.exists():
             user = yaml.safe_load(self.kubeconfig.read_text())["users"][0]["user"]

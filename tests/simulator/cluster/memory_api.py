@@ -28,7 +28,7 @@ from .processes import free_port
 
 
 class MemoryCluster:
-    """A running cluster with an API server and controllers. Its `stop` method removes it completely."""
+    """A running cluster with an API server and controllers. Its `stop` method removes the whole cluster."""
 
     def __init__(self, options: ClusterOptions) -> None:
         """Start the cluster, and wait until it is ready, which takes less than a second."""
@@ -61,7 +61,7 @@ class MemoryCluster:
         self._controllers.start()
 
     def set_clock(self, seconds: float) -> None:
-        """Set how many seconds the API server's clock runs ahead. It affects only the check of client certificates."""
+        """Set how many seconds the API server's clock is ahead. This affects only the check of client certificates."""
         self._authenticator.ahead = datetime.timedelta(seconds=seconds)
 
     def stop(self) -> None:

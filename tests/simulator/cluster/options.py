@@ -34,11 +34,11 @@ class ClusterOptions:
     node_grace_period: float = 40.0
     """The seconds without a heartbeat after which a node's status is Unknown.
 
-    It corresponds to kube-controller-manager's flag --node-monitor-grace-period.
+    It corresponds to kube-controller-manager's --node-monitor-grace-period flag.
     """
 
     client_certificate_seconds: float = 365 * 86400
-    """The validity period of kubelets' client certificates.
+    """The validity period of kubelets' client certificates in seconds.
 
-    It corresponds to kube-controller-manager's flag --cluster-signing-duration.
+    It corresponds to kube-controller-manager's --cluster-signing-duration flag.
     """

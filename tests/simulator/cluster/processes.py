@@ -74,7 +74,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], seconds: float
         The program's standard output.
 
     Raises:
-        ProcessError: the program failed. The message contains the end of its output.
+        ProcessError: the program failed. The message contains the end of the program's output.
         subprocess.TimeoutExpired: the program exceeded the time limit.
     """
     done = subprocess.run(
@@ -87,10 +87,10 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], seconds: float
 
 
 class ProgramGroup:
-    """A group of programs with a common log folder. They end when this process ends or is killed."""
+    """A group of programs with a common log folder. The programs end when this process ends or is killed."""
 
     def __init__(self, logs: Path, environment: Mapping[str, str]) -> None:
-        """Start the helper script reaper.py, which kills the programs and removes `logs` if this process is killed.
+        """Start reaper.py, a helper script that kills the programs and removes `logs` if this process is killed.
 
         Args:
             logs: a folder that only these programs use.
@@ -105,7 +105,7 @@ class ProgramGroup:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, arguments: Sequence[str]) -> None:
-        """Start a program. In log files and error messages, its file name identifies it.
+        """Start a program. Log file names and error messages identify the program by its file name.
 
         Args:
             arguments: the program's path and its arguments.
@@ -127,7 +127,7 @@ class ProgramGroup:
         """Raise an error if a program of the group has ended.
 
         Raises:
-            ProcessError: a program has ended. The message contains its name and the end of its log.
+            ProcessError: a program has ended. The message contains the program's name and the end of its log.
         """
         for name, process in self._running.items():
             if process.poll() is not None:
@@ -165,7 +165,7 @@ class ProgramGroup:
 
 
 def minimal_environment(folder: Path) -> dict[str, str]:
-    """Return minimal environment variables, with which programs write only to one folder and use no proxy.
+    """Return a minimal set of environment variables, so that programs write only to one folder and use no proxy.
 
     Args:
         folder: the folder for HOME and for temporary files.

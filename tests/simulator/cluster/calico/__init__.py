@@ -28,7 +28,7 @@ class CalicoInstallation:
 
     Args:
         client: an administrator's connection.
-        loop: the running operator, if there is one.
+        loop: the thread that runs the Tigera operator, or None if there is no operator.
     """
 
     def __init__(self, client: AdminClient, loop: RepeatingThread | None) -> None:
@@ -41,7 +41,7 @@ class CalicoInstallation:
         self.client.close()
 
     def set_strict_affinity(self, value: bool) -> None:
-        """Set strictAffinity of the default IPAMConfig, as `calicoctl ipam configure` and kubespray do."""
+        """Set strictAffinity in the default IPAMConfig, as `calicoctl ipam configure` and kubespray do."""
         path, spec = f"{_CRD}/ipamconfigs/default", {"strictAffinity": value}
         if self.client.find(path):
             self.client.merge(path, {"spec": spec})
@@ -51,7 +51,7 @@ class CalicoInstallation:
         self.client.apply({**document, "spec": complete})
 
     def patch_installation(self, spec: dict[str, Any]) -> None:
-        """Change the operator's Installation with a merge patch of its spec."""
+        """Apply a merge patch to the spec of the Tigera operator's Installation object."""
         self.client.merge("/apis/operator.tigera.io/v1/installations/default", {"spec": spec})
 
     def status(self, name: str = "calico-windows") -> tuple[str, str]:

@@ -89,7 +89,7 @@ class AdminClient:
         return dict(found)
 
     def _send(self, method: str, path: str, data: str | None, headers: dict[str, str]) -> tuple[int, bytes]:
-        """Send a request over the open connection, or over a new one if none is open or the request fails."""
+        """Send a request over the open connection. If none is open or the request fails, use a new connection."""
         while True:
             used, self._connection = self._connection, None
             connection = used or http.client.HTTPSConnection(self._host, self._port, timeout=10, context=self._context)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Create the objects that Calico has with kubespray and with the operator: the IP pool, ClusterInformation, nodes."""
+"""Create the Calico objects that kubespray and the Tigera operator have in common, such as the IP pool."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def install(client: AdminClient, options: CalicoOptions) -> RepeatingThread:
     """Install Calico as the operator does, and start the operator.
 
     Returns:
-        The running operator, which the caller must stop.
+        The thread that runs the operator. The caller must stop this thread.
     """
     client.apply_all(documents("calico-crds.yaml"))
     client.apply_all(documents("operator-crds.yaml"))
@@ -90,7 +90,7 @@ def _objects(options: CalicoOptions) -> list[Object]:
 
 
 def _moved(one: Object) -> Object:
-    """Change the namespace and the containers of an object of kubespray's to those that the operator would use."""
+    """Change the namespace and containers of one of kubespray's objects to those that the operator would use."""
     if "namespace" in one["metadata"]:
         one["metadata"]["namespace"] = NAMESPACE
     for subject in one.get("subjects") or []:
@@ -192,7 +192,7 @@ class Operator:
         self._report("calico-windows", None)
 
     def _first(self) -> str:
-        """Return the word "Installation" that error messages begin with, in lower case since operator 1.40.8."""
+        """Return "installation" (before operator 1.40.8: "Installation"), the first word of some error messages."""
         modern = tuple(int(part) for part in self._version.split(".")) >= (3, 31, 5)
         return "installation" if modern else "Installation"
 
@@ -236,7 +236,7 @@ class Operator:
             self._client.merge(f"{_INSTALLATION}/status", {"status": status})
 
     def _check(self, spec: Mapping[str, Any]) -> Rendered:
-        """Check the prerequisites that windows_controller.go checks, and return the values for the DaemonSet."""
+        """Check the prerequisites that windows_controller.go checks, and return the values for rendering."""
         if not self._client.items("/apis/operator.tigera.io/v1/apiservers"):
             raise _DegradedError("ResourceNotReady", "Waiting for IPAMConfiguration watch to be established")
         ipam = self._client.find(f"{_CRD}/ipamconfigs/default") or {}
@@ -257,7 +257,7 @@ class Operator:
         return Rendered(self._version, spec, host, port, tuple(service["spec"]["clusterIPs"]), int(vni))
 
     def _apply(self, document: Object) -> None:
-        """Create an object, or replace it if it lacks a value from `document`; additional fields do not matter."""
+        """Create an object, or replace an existing one that lacks a value from `document`. Other fields may differ."""
         plural = {"ConfigMap": "/api/v1", "DaemonSet": "/apis/apps/v1"}[document["kind"]]
         metadata = document["metadata"]
         collection = f"{plural}/namespaces/{metadata['namespace']}/{document['kind'].lower()}s"

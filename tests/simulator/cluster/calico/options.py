@@ -36,13 +36,13 @@ class CalicoOptions:
     wireguard: bool = False
     datastore: str = "kdd"
     linux_nodes: int = 0
-    """The number of Linux nodes. They are only API objects with Calico's annotations and blocks: no kubelet runs."""
+    """The number of Linux nodes. They are only API objects with Calico's annotations and blocks, without a kubelet."""
     windows: bool = False
     """Only with the operator: whether the Installation has `windowsDataplane: HNS`."""
     service_cidrs: bool = True
     """Only with the operator: whether an Installation with Windows nodes has `serviceCIDRs`."""
     services_endpoint: bool = True
-    """Only with the operator: whether the namespace tigera-operator has the ConfigMap kubernetes-services-endpoint."""
+    """Only with the operator: whether the tigera-operator namespace has the kubernetes-services-endpoint ConfigMap."""
     api_server: bool = True
     """Only with the operator: whether Calico's API server is installed."""
     pod_cidr: str = "10.244.0.0/16"
@@ -74,5 +74,5 @@ class CalicoOptions:
 
     @property
     def dns_address(self) -> str:
-        """The DNS service's address: the third in the service network with kubespray, otherwise the tenth."""
+        """The DNS service's IP address, which is the third of the service network with kubespray, else the tenth."""
         return str(ipaddress.IPv4Network(self.service_cidr)[3 if self.install == "kubespray" else 10])

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Render the DaemonSet calico-node-windows and its ConfigMap as the Tigera operator does (pkg/render/windows.go).
+"""Render the calico-node-windows DaemonSet and its ConfigMap as the Tigera operator does (pkg/render/windows.go).
 
-The model covers the CNI type Calico with IPAM Calico in tigera/operator v1.40.8. Where other versions differ, the code
-compares the version of Calico. Overrides of the DaemonSet, image sets and pull secrets are not rendered.
+The model covers the Calico CNI plugin with Calico's IPAM in tigera/operator v1.40.8. Where other versions differ, the
+code compares the version of Calico. Overrides of the DaemonSet, image sets and pull secrets are not rendered.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Rendered:
     Args:
         version: the version of Calico that the operator installs.
         spec: the spec of the Installation.
-        host, port: the API server's endpoint in the ConfigMap kubernetes-services-endpoint.
+        host, port: the API server's endpoint in the kubernetes-services-endpoint ConfigMap.
         dns: the DNS service's addresses.
         vni: the FelixConfiguration's vxlanVNI.
     """
@@ -51,7 +51,7 @@ class Rendered:
 
     @property
     def single_binary(self) -> bool:
-        """Whether the images contain calico.exe as their only program, as since Calico 3.33."""
+        """Whether the images contain calico.exe as their only program, as they do since Calico 3.33."""
         return self.numbers >= (3, 33)
 
     @property

@@ -84,7 +84,7 @@ class ClusterApi:
         return self._object(kind, target, request)
 
     def _admit_approval(self, target: Target, request: ApiRequest) -> None:
-        """Check that the user may approve certificates of the signer (plugin/pkg/admission/certificates/approval)."""
+        """Check that the user may approve CSRs for this CSR's signer (plugin/pkg/admission/certificates/approval)."""
         found = self.objects.read(type_of("certificatesigningrequests"), "", target.name)
         signer = found["spec"]["signerName"]
         for name in (signer, f"{signer.partition('/')[0]}/*"):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Server-side apply: merge the configuration that a field manager sends into an object, or reject it if it conflicts.
+"""Implement server-side apply, which merges a field manager's configuration into an object or reports conflicts.
 
 Fields that the manager's configuration no longer contains are removed from the object. Unlike in the real
 implementation (sigs.k8s.io/structured-merge-diff), only server-side apply makes a manager own fields; an update does
@@ -143,7 +143,7 @@ def _merge(target: Any, applied: Any, field: str = "") -> Any:
 
 
 def server_side_apply(live: Object | None, applied: Object, manager: str, force: bool, now: str) -> Object:
-    """Merge the configuration that a field manager applies into an object.
+    """Apply a field manager's configuration to an object.
 
     Args:
         live: the current object; None if it does not exist.

@@ -55,7 +55,7 @@ def valid_bootstrap_token(secret: Object, usage: str) -> dict[str, str] | None:
 
 
 def token_expired(values: dict[str, str]) -> bool:
-    """Return whether a bootstrap token has expired; a token with an invalid time counts as expired."""
+    """Return whether a bootstrap token has expired; a token with an invalid expiration time counts as expired."""
     if not values.get("expiration"):
         return False
     try:
@@ -91,7 +91,7 @@ class ServiceAccountTokens:
 
         Args:
             account: the service account.
-            audiences: the audiences. If the list is empty, the token is for the API server itself.
+            audiences: the servers that should accept the token. An empty list means the API server itself.
             seconds: the token's validity period.
             pod: the name and UID of the pod to which the token is bound.
             secret: the name and UID of the Secret that contains the token. Without the Secret, the token is invalid.
@@ -139,14 +139,15 @@ class Authenticator:
         self._store = store
         self._tokens = tokens
         self.ahead = datetime.timedelta()
-        """How far the server's clock is ahead of the real time when the server checks client certificates."""
+        """The time by which the server's clock is ahead of real time when the server checks client certificates."""
 
     def authenticate(self, certificate: bytes | None, authorization: str) -> User:
         """Return the user that sent a request.
 
         Args:
-            certificate: the client's certificate (DER). TLS has verified that the cluster's CA signed it, but not its
-                dates. An expired certificate is not a valid credential (k8s.io/apiserver authentication/request/x509).
+            certificate: the client's certificate (DER). TLS has verified that the cluster's CA signed it, but has not
+                checked its validity period. Like k8s.io/apiserver authentication/request/x509, this method refuses an
+                expired certificate.
             authorization: the Authorization header; empty if it is missing.
 
         Raises:

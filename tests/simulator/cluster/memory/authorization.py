@@ -63,7 +63,7 @@ class Authorizer:
         return (role or {}).get("rules") or []
 
     def _node_refusal(self, node: str, target: Target) -> str:
-        """Return why the node authorizer denies a kubelet's request, or an empty string if it does not."""
+        """Return why the node authorizer denies a kubelet's request, or an empty string if it allows the request."""
         own_only = f"node '{node}' cannot read '{target.name}', only its own Node object"
         if target.resource == "nodes" and target.verb in _READ:
             return "" if target.name == node else own_only

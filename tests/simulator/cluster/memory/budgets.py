@@ -25,7 +25,7 @@ def is_ready(pod: Object) -> bool:
 
 
 def scaled(value: int | str | None, total: int, *, up: bool = True) -> int:
-    """Return `value` as a number. A percentage such as "25%" means that share of `total`, rounded up or down."""
+    """Return `value` as a number. A percentage means that share of `total`, rounded up if `up` is true, else down."""
     if isinstance(value, str) and value.endswith("%"):
         share = int(value[:-1]) * total / 100
         return math.ceil(share) if up else math.floor(share)

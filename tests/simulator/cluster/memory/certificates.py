@@ -96,7 +96,7 @@ class Authority:
         return self.issue(named(common_name, organizations), key.public_key(), ["client auth"]), key_pem(key)
 
     def server(self, common_name: str, sans: Iterable[str]) -> tuple[bytes, bytes]:
-        """Issue a server certificate with a new key for DNS names and IP addresses.
+        """Issue a server certificate for DNS names and IP addresses, with a new key.
 
         Returns:
             The certificate and the key in PEM.

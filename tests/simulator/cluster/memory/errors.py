@@ -68,7 +68,7 @@ def conflict(plural: str, group: str, name: str, why: str = "") -> ApiErrorRespo
         plural: the plural name of the object's resource type.
         group: the API group.
         name: the object's name.
-        why: the reason. By default, it is that the object has changed since the client read it.
+        why: the reason. The default reason is that the object has changed since the client read it.
     """
     why = why or "the object has been modified; please apply your changes to the latest version and try again"
     text = f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}'

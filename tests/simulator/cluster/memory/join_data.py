@@ -106,7 +106,7 @@ def _cluster_configuration(options: ClusterOptions, server: str) -> str:
 def _kubelet_configuration(options: ClusterOptions) -> str:
     """Return the kubelet configuration that kubeadm 1.37.1 uploads.
 
-    Most fields with a zero value are left out, as they vary by version.
+    Most fields with a zero value are left out, because kubeadm's set of such fields varies by version.
     """
     dns = ipaddress.IPv4Network(options.service_cidr)[10]
     config = {

@@ -94,6 +94,6 @@ def _apply(document: Any, operation: dict[str, Any]) -> Any:
 
 
 def _names_a_missing_member(document: Any, operation: dict[str, Any]) -> bool:
-    """Return whether an operation's path names a missing key of an existing object. Such a key is read as null."""
+    """Return whether an operation's path names a missing key of an existing object. The key then counts as null."""
     parent, name = JsonPointer(operation["path"]).to_last(document)
     return isinstance(parent, dict) and name not in parent

@@ -26,7 +26,7 @@ _SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease"
 
 
 class Objects:
-    """The cluster's objects, which this class reads and writes on behalf of users, with admission and validation."""
+    """The interface through which users read and write the cluster's objects, with admission and validation."""
 
     def __init__(self, store: ObjectStore, service_network: ipaddress.IPv4Network) -> None:
         self.store = store
@@ -141,9 +141,9 @@ class Objects:
             namespace, name: the object's namespace and name.
             change: a function that receives a copy of the object, and returns the new object.
             user: the user who sent the request.
-            subresource: the subresource to write, such as "status" or "approval", or an empty string. With one, only
-                the metadata and the status are written. Otherwise, everything is written, except the status of types
-                that have a status subresource.
+            subresource: the subresource to write, such as "status" or "approval", or an empty string. With a
+                subresource, only the metadata and the status are written. Otherwise, everything is written, except
+                the status of types that have a status subresource.
             dry: True to only check the change, without storing it.
 
         Raises:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find the objects that a pod references, and which the kubelet of the pod's node may read."""
+"""Find the objects that a pod references. The kubelet of the pod's node may read these objects."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class ResourceType:
 
     @property
     def has_status(self) -> bool:
-        """Whether the status of the type's objects is written only through a subresource."""
+        """Whether the status of the type's objects can be written only through a subresource."""
         return "status" in self.subresources
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Answer review requests, which store nothing: who a user is, what a user may do, and whose a token is."""
+"""Answer review requests, which ask who a user is, what a user may do, or to whom a token belongs."""
 
 from __future__ import annotations
 

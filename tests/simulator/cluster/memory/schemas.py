@@ -28,7 +28,7 @@ _METADATA = ("apiVersion", "kind", "metadata")
 
 
 def schema_of(definition: Object, version: str) -> Object:
-    """Return the schema of a version of a CustomResourceDefinition, or an empty dict if it has none."""
+    """Return the schema of a CustomResourceDefinition's version, or an empty dict if the version has no schema."""
     for one in definition["spec"]["versions"]:
         if one["name"] == version:
             found: Object = (one.get("schema") or {}).get("openAPIV3Schema") or {}
@@ -37,7 +37,7 @@ def schema_of(definition: Object, version: str) -> Object:
 
 
 def complete(obj: Object, schema: Object) -> None:
-    """Remove an object's fields that its schema does not define, and set the defaults of missing fields."""
+    """Remove the fields that an object's schema does not define, and set the defaults of missing fields."""
     known = schema.get("properties") or {}
     if not schema.get("x-kubernetes-preserve-unknown-fields"):
         for name in [name for name in obj if name not in known and name not in _METADATA]:
@@ -79,7 +79,7 @@ def _complete_object(value: Object, schema: Object) -> None:
 
 
 def validate(obj: Object, schema: Object) -> list[Cause]:
-    """Return the errors in the fields of an object that violate its schema."""
+    """Return an error for each of an object's fields that violates the schema."""
     inner = {name: part for name, part in (schema.get("properties") or {}).items() if name not in _METADATA}
     causes = [required(name) for name in schema.get("required") or [] if name not in obj and name not in _METADATA]
     for name, part in inner.items():

@@ -22,7 +22,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class ObjectChange:
-    """A change of one object. `before` is None if it was created, and `after` is None if it was deleted."""
+    """A change of one object. For a creation, `before` is None, and for a deletion, `after` is None."""
 
     revision: int
     before: Object | None
@@ -64,7 +64,7 @@ class ObjectStore:
             self._changed_at.setdefault(kind.key, self.revision)
 
     def undefine(self, kind: ResourceType) -> None:
-        """Remove a version of a custom resource type. With the last version, also remove all objects of the type."""
+        """Remove a version of a custom resource type. If no version is left, also remove all objects of the type."""
         with self.lock:
             self._types.pop((kind.group, kind.version, kind.plural), None)
             if any(other.key == kind.key for other in self._types.values()):
@@ -93,7 +93,7 @@ class ObjectStore:
         return [one for (where, _), one in items if not namespace or where == namespace]
 
     def changed_at(self, plural: str) -> int:
-        """Return the revision at which an object of a type last changed."""
+        """Return the latest revision that changed an object of the given type."""
         return self._changed_at[plural]
 
     def put(self, plural: str, obj: Object) -> Object:

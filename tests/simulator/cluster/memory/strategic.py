@@ -3,7 +3,7 @@
 """Apply strategic merge patches, in which lists of objects are merged by a key that the API's types declare.
 
 The keys come from the `patchMergeKey` tags in k8s.io/api/*/types.go. Lists without a key (tolerations, taints, args …)
-are replaced as a whole, as the real server does. Lists of plain values that the types declare as sets are merged.
+are replaced as a whole, as in the real server. Lists of plain values that the types declare as sets are merged.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _apply_list_directives(result: dict[str, Any], patch: dict[str, Any]) -> Non
 
 
 def _ordered(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
-    """Return a list's elements in the order of the patch. Elements that it does not mention keep their positions."""
+    """Return a list's elements in the order of the patch. Elements that are not in the patch keep their positions."""
     key = merge_key(field, order)
     requested = [one.get(key) for one in order] if key else order
     listed = [one for one in elements if (one.get(key) if key else one) in requested]

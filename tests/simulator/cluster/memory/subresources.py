@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Handle requests to the subresources eviction, binding, token and scale."""
+"""Handle requests to the eviction, binding, token and scale subresources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "statu
 
 
 class Subresources:
-    """The handler of the subresources eviction, binding, token and scale."""
+    """The handler of the eviction, binding, token and scale subresources."""
 
     def __init__(self, objects: Objects, tokens: ServiceAccountTokens) -> None:
         self._objects = objects

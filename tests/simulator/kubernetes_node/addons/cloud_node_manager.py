@@ -80,7 +80,7 @@ def _initialize(machine: Machine, client: Client, name: str) -> None:
 
 
 def _addresses(about: Mapping[str, Any], name: str) -> list[dict[str, str]]:
-    """Return a node's addresses: those of the first network interface, and the node's name as the host name."""
+    """Return the addresses of a node's first network interface, and the node's name as its host name."""
     ipv4 = about["network"]["interface"][0]["ipv4"]["ipAddress"]
     addresses = [{"type": "InternalIP", "address": str(one["privateIpAddress"])} for one in ipv4]
     return [*addresses, {"type": "Hostname", "address": name}]

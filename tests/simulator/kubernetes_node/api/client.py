@@ -50,13 +50,13 @@ class KubeconfigError(Exception):
 
 @dataclass(frozen=True)
 class ServerAccess:
-    """How to access an API server: its URL and the credentials.
+    """The URL of an API server, and the credentials for it.
 
     Args:
         server: the API server's URL.
         ca: the trusted certificates in PEM. If it is None, the server's certificate is not verified.
         certificate: the client's certificate in PEM, or an empty string.
-        key: its private key in PEM, or an empty string.
+        key: the certificate's private key in PEM, or an empty string.
         token: the bearer token, or an empty string.
         token_file: the Windows path of a file with the token, which is read for each request, or an empty
             string.

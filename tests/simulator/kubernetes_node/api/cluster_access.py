@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find out how a program on a node accesses the API server: with a kubeconfig, or as its pod's service account."""
+"""Find out whether a program on a node accesses the API server with a kubeconfig or as its pod's service account."""
 
 from __future__ import annotations
 

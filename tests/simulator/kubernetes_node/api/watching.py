@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 
 
 def interval(machine: Machine, usual: float) -> float:
-    """Return the number of real seconds between two checks: `usual`, or the node's `watch_seconds` if it is less."""
+    """Return the real seconds between two checks. The node's `watch_seconds` can shorten the `usual` interval."""
     seconds = machine.settings.option("watch_seconds", usual)
     return min(usual, float(seconds)) if isinstance(seconds, (int, float)) else usual

@@ -75,7 +75,7 @@ def remove(machine: Machine, container: str) -> None:
 def endpoint_name(container: str) -> str:
     """Return the name of a pod's endpoint in HNS.
 
-    Sources: the function ConstructEndpointID, and an example in Azure/azure-container-networking#283.
+    Sources: the ConstructEndpointID function, and an example in Azure/azure-container-networking#283.
     """
     return f"{container[:8]}-eth0"
 
@@ -123,7 +123,7 @@ def _network(call: PluginCall, lease: AddressLease, version: str) -> Network:
 def _has_one_step(version: str) -> bool:
     """Return whether this version creates the network and the endpoint in one step.
 
-    If so, the errors of both have the same prefix.
+    If so, network errors and endpoint errors have the same prefix.
     """
     return contracts.at_least(version, "1.6")
 
@@ -147,7 +147,7 @@ def _attach(call: PluginCall, network: Network, lease: AddressLease, dns: hns.Dn
 
 
 def _policies(call: PluginCall, address: str, api: int, head: str) -> list[object]:
-    """Return an endpoint's policies for HNS. In the configuration, they are always in the format of HNS's first API."""
+    """Return an endpoint's policies for HNS. The configuration always uses the policy format of HNS's first API."""
     found: list[object] = []
     for item in call.get("additionalArgs") or []:
         entry = {key.casefold(): value for key, value in item.items()}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The controllers of bootstrap tokens: one signs the ConfigMap cluster-info, the other deletes expired tokens.
+"""The controllers of bootstrap tokens. One signs the cluster-info ConfigMap, and the other deletes expired tokens.
 
 They correspond to Kubernetes' bootstrapsigner and tokencleaner.
 """
@@ -35,7 +35,7 @@ def detached_signature(content: str, token_id: str, token_secret: str) -> str:
 
 
 class BootstrapSigner:
-    """The controller that keeps a signature in the ConfigMap cluster-info for each bootstrap token that may sign."""
+    """The controller that signs the cluster-info ConfigMap with each bootstrap token that is valid for signing."""
 
     watches: tuple[str, ...] = ("secrets", "configmaps")
     every = 1.0  # a token can expire without a change
@@ -44,7 +44,7 @@ class BootstrapSigner:
         self._objects = objects
 
     def sync(self) -> None:
-        """Update the signatures in the ConfigMap cluster-info if they are out of date."""
+        """Update the signatures in the cluster-info ConfigMap if they are out of date."""
         store = self._objects.store
         info = store.peek("configmaps", "kube-public", "cluster-info")
         kubeconfig = (info or {}).get("data", {}).get("kubeconfig")

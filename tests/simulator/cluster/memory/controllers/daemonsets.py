@@ -42,7 +42,7 @@ def owner_reference(owner: Object) -> Object:
 
 
 def owned(owner: Object, objects: list[Object]) -> list[Object]:
-    """Return those of the given objects that an owner such as a DaemonSet controls."""
+    """Return only the objects that an owner such as a DaemonSet controls."""
     uid = owner["metadata"]["uid"]
     return [
         one
@@ -52,13 +52,13 @@ def owned(owner: Object, objects: list[Object]) -> list[Object]:
 
 
 def is_alive(pod: Object) -> bool:
-    """Return whether a pod counts as alive: it is neither finished nor being deleted."""
+    """Return whether a pod counts as alive, that is, has not finished and is not being deleted."""
     gone = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
     return not gone and not pod["metadata"].get("deletionTimestamp")
 
 
 class DaemonSetController:
-    """The controller that creates, replaces and deletes the pods of DaemonSets, and counts them in their status."""
+    """The controller that creates, replaces and deletes the pods of DaemonSets, and updates the DaemonSets' status."""
 
     watches: tuple[str, ...] = ("daemonsets", "nodes", "pods")
     every = 0.0
@@ -124,7 +124,7 @@ class DaemonSetController:
         self._objects.delete(type_of("pods"), metadata["namespace"], metadata["name"], {})
 
     def _replace_outdated(self, daemon: Object, pods: list[Object], requested: set[str], revision: str) -> None:
-        """Delete outdated pods of a DaemonSet: all that are not ready, and as many ready ones as maxUnavailable allows.
+        """Delete a DaemonSet's outdated pods if they are not ready, and as many ready ones as maxUnavailable allows.
 
         A later sync creates the new pods.
         """
@@ -176,7 +176,7 @@ def _added_tolerations(spec: Object) -> list[Object]:
 
 
 def _node_of(pod: Object) -> str:
-    """Return the name of the node on which a DaemonSet's pod runs or will run, or an empty string if it has none."""
+    """Return the name of the node on which a DaemonSet's pod runs or will run, or an empty string if there is none."""
     if name := pod["spec"].get("nodeName"):
         return str(name)
     affinity = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(

@@ -63,7 +63,7 @@ class ReplicaSetController:
 
 
 class DeploymentController:
-    """The controller that keeps a ReplicaSet for each Deployment's pod template, and scales down outdated ones."""
+    """The controller that keeps a ReplicaSet for each Deployment's pod template, and scales down older ReplicaSets."""
 
     watches: tuple[str, ...] = ("deployments", "replicasets")
     every = 0.0

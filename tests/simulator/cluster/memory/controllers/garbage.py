@@ -15,7 +15,7 @@ _ORPHAN_SECONDS = 2.0  # the real controller waits at least 40 s; 2 s are enough
 class PodGarbageCollector:
     """The controller that deletes pods whose node is gone, without waiting for the node's kubelet.
 
-    It corresponds to the controller podgc in Kubernetes.
+    It corresponds to Kubernetes' podgc controller.
     """
 
     watches: tuple[str, ...] = ("pods", "nodes")
@@ -26,7 +26,7 @@ class PodGarbageCollector:
         self._missing_since: dict[str, float] = {}
 
     def sync(self) -> None:
-        """Delete the pods whose node has been missing for some seconds."""
+        """Delete the pods whose node has been missing for at least 2 seconds."""
         store = self._objects.store
         nodes = {one["metadata"]["name"] for one in store.peek_all("nodes")}
         pods = store.peek_all("pods")

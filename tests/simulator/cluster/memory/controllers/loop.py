@@ -51,7 +51,7 @@ class ControllerLoop:
         self._thread.join(10)
 
     def step(self) -> None:
-        """Run each controller whose resources have changed or whose interval is over."""
+        """Run each controller whose watched resources have changed or whose interval has elapsed."""
         for index, controller in enumerate(self._controllers):
             revision = max(self._store.changed_at(plural) for plural in controller.watches)
             due = controller.every and time.monotonic() - self._ran[index] >= controller.every

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Create the default contents of namespaces, and empty namespaces that are being deleted.
+"""Create the default contents of namespaces, and delete all objects in namespaces that are being deleted.
 
-This is the work of kube-controller-manager's controllers serviceaccount, root-ca-certificate-publisher and namespace.
+In kube-controller-manager, the serviceaccount, root-ca-certificate-publisher and namespace controllers do this.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Assign pod CIDRs to nodes, check their heartbeats, and taint them according to their conditions.
 
-This is the work of kube-controller-manager's controllers nodeipam and nodelifecycle.
+In kube-controller-manager, the nodeipam and nodelifecycle controllers do this.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Approve and sign certificate signing requests.
 
-This is the work of kube-controller-manager's controllers csrapproving and csrsigning.
+In kube-controller-manager, the csrapproving and csrsigning controllers do this.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SigningController:
         Args:
             objects: the interface to the cluster's objects.
             authority: the cluster's certificate authority.
-            seconds: the validity period of certificates, unless the request specifies one.
+            seconds: the validity period of certificates in seconds, unless the request specifies one.
         """
         self._seconds = seconds
         self._objects = objects

@@ -27,7 +27,7 @@ class TokenController:
         self._objects, self._tokens, self._ca = objects, tokens, ca
 
     def sync(self) -> None:
-        """Fill service account token Secrets that have no token, or that of a deleted account with the same name."""
+        """Fill each service account token Secret that has no token, or whose service account has been recreated."""
         store = self._objects.store
         for secret in store.peek_all("secrets"):
             if secret.get("type") != SECRET:

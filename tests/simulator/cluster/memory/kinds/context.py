@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What admission needs in addition to the object: the cluster's state, and the user who sent the request."""
+"""The context in which admission checks an object, such as the user who sent the request."""
 
 from __future__ import annotations
 

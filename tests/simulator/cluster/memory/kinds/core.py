@@ -71,7 +71,7 @@ def create_service(context: Context, obj: Object) -> None:
 def _assign_node_ports(context: Context, ports: list[Object]) -> None:
     """Assign a node port to each service port that does not request a specific one.
 
-    The port range is the default of kube-apiserver's flag --service-node-port-range.
+    The port range is the default of kube-apiserver's --service-node-port-range flag.
     """
     services = context.store.peek_all("services")
     taken = {port.get("nodePort") for one in services for port in one["spec"].get("ports") or []}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Taint new nodes, and limit what kubelets may write.
 
-In kube-apiserver, this is the work of the admission plug-ins TaintNodesByCondition and NodeRestriction.
+In kube-apiserver, the TaintNodesByCondition and NodeRestriction admission plug-ins do this.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OWN_PREFIXES = ("kubelet.kubernetes.io", "node.kubernetes.io")
 
 
 def create_node(context: Context, obj: Object) -> None:
-    """Taint a new node until it is Ready, as the admission plug-in TaintNodesByCondition does."""
+    """Taint a new node until it is Ready, as the TaintNodesByCondition admission plug-in does."""
     spec = obj.setdefault("spec", {})
     taints = spec.get("taints") or []
     if all((one.get("key"), one.get("effect")) != (NOT_READY, "NoSchedule") for one in taints):

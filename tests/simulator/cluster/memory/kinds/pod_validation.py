@@ -98,7 +98,7 @@ def _is_host_process(owner: Object) -> bool | None:
 
 
 def _host_process(spec: Object, path: str) -> Iterator[Cause]:
-    """Yield the errors of a HostProcess pod: it needs `hostNetwork`, and `hostProcess` for all its containers."""
+    """Yield the errors of a HostProcess pod, which needs `hostNetwork`, and `hostProcess` in all its containers."""
     pod = _is_host_process(spec)
     found: list[bool] = []
     for field in ("initContainers", "containers"):

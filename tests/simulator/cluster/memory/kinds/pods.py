@@ -23,7 +23,7 @@ _IMMUTABLE = (
 
 
 def create_pod(context: Context, obj: Object) -> None:
-    """Set a pod's defaults, and apply the admission plug-ins ServiceAccount, Priority and DefaultTolerationSeconds."""
+    """Set a pod's defaults as the ServiceAccount, Priority and DefaultTolerationSeconds admission plug-ins do."""
     spec = obj.setdefault("spec", {})
     spec.setdefault("enableServiceLinks", True)
     mirror = "kubernetes.io/config.mirror" in obj["metadata"].get("annotations", {})
@@ -123,7 +123,7 @@ def _frozen(spec: Object) -> Object:
 def check_pod_of_node(node: str, obj: Object) -> ApiErrorResponse | None:
     """Return an error unless a pod is a mirror pod of the given node.
 
-    The admission plug-in NodeRestriction lets a kubelet create only such pods.
+    The NodeRestriction admission plug-in lets a kubelet create only such pods.
     """
     name = obj["metadata"].get("name", "")
     if "kubernetes.io/config.mirror" not in obj["metadata"].get("annotations", {}):

@@ -62,7 +62,7 @@ def detect(machine: Machine, method: str, node: Mapping[str, Any]) -> str:
 
 
 def published(machine: Machine) -> str:
-    """Return the machine's network interfaces in the format of the node annotation projectcalico.org/Interfaces."""
+    """Return the machine's network interfaces in the format of the projectcalico.org/Interfaces node annotation."""
     cards = sorted(_cards(machine), key=lambda card: card.alias)
     found = [{"name": card.alias, "addresses": [item.address for item in card.addresses]} for card in cards]
     return json.dumps(found, separators=(",", ":"))
@@ -73,7 +73,7 @@ def _cards(machine: Machine) -> list[Interface]:
 
 
 def local(machine: Machine, address: str) -> str:
-    """Return an address with the prefix length of the interface that has it, or unchanged if none has it."""
+    """Return an address with its interface's prefix length, or unchanged if no interface has the address."""
     for card in interfaces(machine):
         for item in card.addresses:
             if item.address == address:

@@ -3,9 +3,9 @@
 """Simulate confd-service.ps1, which starts confd.
 
 confd reads BGP peers and address blocks, and starts config-bgp.ps1, which configures Windows' BGP router. It starts
-the script only when its files have changed, and cmdlet errors do not count as failures. Therefore, if config-bgp.ps1
-cannot configure the router, it does not run again until a peer or block changes or confd restarts. Not modelled: peers
-with selectors, and BGP sessions.
+the script only when a peer or block has changed, and cmdlet errors do not count as failures. Therefore, if
+config-bgp.ps1 cannot configure the router, it does not run again until the next change or a restart of confd. BGP
+sessions and peers with selectors are not modelled.
 
 Sources: node/windows-packaging/CalicoWindows/confd/confd-service.ps1, and config-bgp.psm1 and templates in
 confd/windows-packaging of v3.31.5.
@@ -35,7 +35,7 @@ _STOPPED = ProgramResult(0xC000013A)
 
 @dataclass(frozen=True)
 class BgpConfiguration:
-    """What confd configures: the node's address, AS number, BGP peers (name, address, AS number) and address blocks."""
+    """The node's BGP configuration. Each of its `peers` consists of a name, an address and an AS number."""
 
     address: str
     asn: int
@@ -118,7 +118,7 @@ def _peer(kind: str, address: str, asn: int) -> tuple[str, str, int]:
 
 
 def _of_object(spec: dict[str, Any], name: str, own: str) -> list[tuple[str, str, int]]:
-    """Return a list with the peer of a BGPPeer object.
+    """Return the peer that a BGPPeer object defines, as a list.
 
     The list is empty if the object has a node selector, is for another node, or names this node as the peer.
     """

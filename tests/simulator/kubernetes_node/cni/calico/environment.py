@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What Calico's programs have in common: paths in a HostProcess container, access to the API server, and output.
+"""Resolve paths in HostProcess containers, access the API server and write output, as all of Calico's programs do.
 
 Below `%CONTAINER_SANDBOX_MOUNT_POINT%`, paths are the same with every version of containerd.
 
@@ -80,7 +80,7 @@ class Output:
 
 
 def host_path(run: Invocation, path: str) -> str:
-    """Return the path on the host of a file in the container, as winutils.GetHostPath does."""
+    """Return the host path of a file in the container, as winutils.GetHostPath does."""
     root = run.variable("CONTAINER_SANDBOX_MOUNT_POINT")
     if not root:
         return drive(path)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulate Felix, which programs HNS: routes to other nodes' pods, and network policies as rules of endpoints.
+"""Simulate Felix, which sets up HNS with routes to other nodes' pods, and with endpoint rules for network policies.
 
 Felix creates routes only for the address blocks of IP pools that use VXLAN. It ignores the configured VXLAN port,
 because Windows always uses 4789.
@@ -41,8 +41,8 @@ class FelixState:
         running: whether Felix is running.
         live: whether its health endpoint responds, which needs FELIX_HEALTHENABLED.
         ready: whether Felix has applied the state of the datastore at least once.
-        problem: the error of the last attempt to bring HNS in line with the datastore, or an empty string if it
-            succeeded.
+        problem: the error of the last attempt to bring HNS in line with the datastore, or an empty string if
+            that attempt succeeded.
     """
 
     running: bool = False
@@ -76,7 +76,7 @@ def serve(machine: Machine, run: Invocation, output: Output) -> int:
 
 
 def _connect(machine: Machine, run: Invocation, output: Output) -> Datastore:
-    """Return a connection to the datastore, and retry until it works.
+    """Return a connection to the datastore, and retry until the connection works.
 
     Raises:
         CalicoError: Typha is configured, but its service is not found.
@@ -149,7 +149,7 @@ class _Felix:
     # -- routes
 
     def _routes(self) -> None:
-        """Replace the routes in HNS: one for each address block of another node.
+        """Replace the routes in HNS with one route for each address block of another node.
 
         Raises:
             CalicoError: there is no HNS network of Calico's, or it is not an overlay network.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Create Calico's HNS network, and the node's endpoint in it.
 
-calico-node and the CNI plugin run the same code. Both create the network `Calico`, or replace an existing network that
+calico-node and the CNI plugin run the same code. Both create the `Calico` network, or replace an existing network that
 does not match.
 
 Source: cni-plugin/pkg/dataplane/windows/dataplane_windows.go.
@@ -31,7 +31,7 @@ Log = Callable[[str, str], object]
 
 
 def ensure(machine: Machine, mode: str, block: ipaddress.IPv4Network, vni: int, log: Log) -> hns.Network:
-    """Create Calico's HNS network and the node's endpoint in it. Replace existing ones that do not match.
+    """Create Calico's HNS network and the node's endpoint in it. Existing objects that do not match are replaced.
 
     Args:
         machine: the node's machine.
@@ -90,7 +90,7 @@ def delete(machine: Machine, network: hns.Network) -> None:
     """Delete a network and its endpoints, as HNS's first API does.
 
     Raises:
-        hns.HnsError: HNS refuses to delete one of them.
+        hns.HnsError: HNS refuses to delete one of these objects.
     """
     store = hns.store(machine)
     for endpoint in store.endpoints():

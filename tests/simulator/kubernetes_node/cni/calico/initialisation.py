@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Wait until node-service.ps1 has prepared the node, which it records in the registry after each boot.
+"""Wait until the registry shows that node-service.ps1 has prepared the node since the last boot.
 
 Source: calico.psm1.
 """

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Simulate install-cni, which installs Calico's CNI plugins, their kubeconfig and the CNI configuration.
 
-Not modelled: TLS files for etcd, a second installation folder, and waiting after the installation (`SLEEP=true`).
+TLS files for etcd, a second installation folder, and waiting after the installation (`SLEEP=true`) are not modelled.
 
 Sources: cni-plugin/pkg/install/install.go and install_windows.go, node/pkg/cni/token_watch.go.
 """
@@ -133,7 +133,7 @@ def _write_kubeconfig(machine: Machine, run: Invocation, access: ServerAccess) -
 
 
 def write_kubeconfig(machine: Machine, run: Invocation, access: ServerAccess, token: str) -> None:
-    """Write the file calico-kubeconfig. The API server's address comes from the container's environment variables.
+    """Write the calico-kubeconfig file. The API server's address comes from the container's environment variables.
 
     Raises:
         OSError: the folder for CNI configurations does not exist.

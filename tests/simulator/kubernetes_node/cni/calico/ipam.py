@@ -293,7 +293,7 @@ def _released(spec: Object, handle: str) -> Object:
 def _selects(selector: str, labels: dict[str, str]) -> bool:
     """Return whether a pool's node selector matches a node's labels.
 
-    Modelled are the forms `all()`, `has(x)`, `x == 'y'` and `x != 'y'`, also several of them joined by `&&`.
+    The supported forms are `all()`, `has(x)`, `x == 'y'` and `x != 'y'`, and combinations of these with `&&`.
     """
     for part in (item.strip() for item in selector.split("&&")):
         if part == "all()":

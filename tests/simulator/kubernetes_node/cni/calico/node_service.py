@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulate the scripts in the image calico/node-windows: node-service, felix-service and uninstall-calico.
+"""Simulate node-service, felix-service and uninstall-calico, the scripts in the calico/node-windows image.
 
-Not modelled: cloud detection, and routes to a metadata server. The scripts' waiting times elapse on the machine's
+Cloud detection and routes to a metadata server are not modelled. The scripts' waiting times elapse on the machine's
 clock.
 
 Sources: node/windows-packaging/CalicoWindows/{node/node-service,felix/felix-service}.ps1, uninstall-calico-hpc.ps1,
@@ -116,7 +116,7 @@ class _NodeService:
             left -= 5
 
     def _make_external(self) -> None:
-        """Create the HNS network `External`, if it does not exist. This also creates the virtual switch."""
+        """Create the `External` HNS network if it does not exist. This also creates the virtual switch."""
         machine, output = self._machine, self._output
         output.write("Start creating vSwitch. Note: Connection may get lost for RDP, please reconnect...")
         store = hns.store(machine)
@@ -173,7 +173,7 @@ class _NodeService:
 
 
 def _kubelet(machine: Machine) -> int:
-    """Return the process id of kubelet.exe or else of the kubelet service, or 0 if neither is running."""
+    """Return the process id of kubelet.exe or, if there is none, of the kubelet service. 0 means that neither runs."""
     found = next((item.id for item in machine.processes.all() if item.name.casefold() == "kubelet.exe"), 0)
     service = machine.services.get("kubelet")
     return found or (service.process_id if service and service.state == "Running" else 0)
@@ -220,8 +220,8 @@ def felix_service(machine: Machine, run: Invocation) -> ProgramResult:
 def uninstall(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate uninstall-calico.ps1, which removes a Calico installation that runs as Windows services.
 
-    In Calico up to 3.30.6 and 3.31.3, the script also removes the service kube-proxy. Later, it does so only with
-    CNI_PLUGIN_TYPE=Calico.
+    In Calico up to 3.30.6 and 3.31.3, the script also removes the kube-proxy service. Later versions do so only
+    with CNI_PLUGIN_TYPE=Calico.
     """
     output = Output(machine, run, "uninstall-calico")
     decided = CalicoRelease(run.version).has("plugin_type")

@@ -4,7 +4,7 @@ r"""Simulate Calico's CNI plugin with calico-ipam.
 
 The plugin assigns an address from the node's block to a pod, creates the pod's HNS endpoint, and annotates the pod.
 To remove a pod, it needs the cache of libcni (`C:\var\lib\cni\results`). Only Kubernetes pods with containerd and
-`windows_use_single_network` are modelled. Not modelled: annotations of pods that choose pools or addresses.
+`windows_use_single_network` are modelled. Pod annotations that choose pools or addresses are ignored.
 
 Sources: cni-plugin/pkg/plugin/plugin.go, pkg/k8s/k8s.go, pkg/ipamplugin/ipam_plugin.go, internal/pkg/utils/winpol.
 """
@@ -60,9 +60,9 @@ def add(call: PluginCall) -> Attachment:
 
 
 def _log(call: PluginCall) -> None:
-    """Write to the log file that the CNI configuration names, and create its folder if needed.
+    """Write to the log file that the CNI configuration names, and create the file's folder if needed.
 
-    Source: the function Log in internal/pkg/utils.
+    Source: the Log function in internal/pkg/utils.
     """
     path = str(call.get("log_file_path") or "")
     if not path:
@@ -193,7 +193,7 @@ def _remember(call: PluginCall) -> None:
 
 
 def cached(machine: Machine, container: str) -> PluginCall | None:
-    """Return the plugin call that added a pod sandbox, or None if this plugin did not add it."""
+    """Return the plugin call that added a pod sandbox, or None if this plugin did not add the sandbox."""
     path = _cache_file(container)
     if not machine.files.is_file(path):
         return None
@@ -203,7 +203,7 @@ def cached(machine: Machine, container: str) -> PluginCall | None:
 
 
 def check(call: PluginCall) -> None:
-    """Raise an error if Calico's datastore is not ready, so that a pod sandbox must not be removed.
+    """Raise an error if a pod sandbox must not be removed because Calico's datastore is not ready.
 
     Raises:
         CniError: the datastore is not reachable or not ready, or the plugin's executable does not exist.
@@ -224,7 +224,7 @@ def check(call: PluginCall) -> None:
 
 
 def release(call: PluginCall) -> None:
-    """Release a pod sandbox's address after its endpoint was removed.
+    """Release a pod sandbox's address after the sandbox's endpoint was removed.
 
     Raises:
         CniError: the plugin fails.

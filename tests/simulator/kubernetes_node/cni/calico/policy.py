@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Convert Kubernetes network policies to HNS rules, with the priorities and restrictions of Felix for Windows.
 
-Felix skips rules that Windows cannot express: those with `except` in an IP block, and those with named ports. Calico's
-own policies are not modelled.
+Felix skips rules with `except` in an IP block and rules with named ports, which Windows cannot express. Calico's own
+policies are not modelled.
 
 Sources: felix/dataplane/windows/policysets/policysets.go and endpoint_mgr.go, and for the conversion
 libcalico-go/lib/backend/k8s/conversion.
@@ -29,7 +29,7 @@ class _NotSupportedError(Exception):
 
 @dataclass
 class PolicyObjects:
-    """The cluster's objects that determine the HNS rules: pods, namespaces and network policies.
+    """The pods, namespaces and network policies of a cluster, which determine the HNS rules.
 
     `skipped` is called with a message for each rule that Felix skips.
     """
@@ -51,9 +51,9 @@ def rules_of(cluster: PolicyObjects, pod: Object, hosts: Sequence[str], *, host_
 
     Args:
         cluster: the cluster's pods, namespaces and network policies.
-        pod: the pod.
+        pod: the pod whose endpoint gets the rules.
         hosts: the addresses of the node, which may always reach its pods.
-        host_priority: the priority of the rules that apply to the firewall of Windows itself.
+        host_priority: the priority of the rules of type Host, which allow all traffic in the firewall of Windows.
     """
     found: list[Rule] = []
     if hosts:

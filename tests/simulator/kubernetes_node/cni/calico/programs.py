@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulate calico-node.exe, calico.exe, install.exe, and the scripts in the image calico/node-windows.
+"""Simulate calico-node.exe, calico.exe, install.exe, and the scripts in the calico/node-windows image.
 
 Since 3.33, calico.exe also contains the other executables: `calico.exe component cni install` works like install.exe,
-and `calico.exe component node …` like calico-node.exe.
+and `calico.exe component node …` works like calico-node.exe.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _startup(machine: Machine, run: Invocation, *, complete: bool) -> ProgramRes
 
 
 def _health(machine: Machine, checks: set[str]) -> ProgramResult:
-    """Simulate the query of Felix's health endpoint by calico-node.exe.
+    """Simulate how calico-node.exe queries Felix's health endpoint.
 
     Source: node/pkg/health.
     """

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Simulate `calico-node.exe -startup`, which prepares the node's data, the cluster's defaults and the HNS network.
 
-Not modelled: the migration from etcd, and the check that no two nodes have the same address.
+The migration from etcd and the check that no two nodes have the same address are not modelled.
 
 Sources: node/pkg/lifecycle/startup/startup.go and startup_windows.go, libcalico-go/lib/clientv3/client.go
 (EnsureInitialized).
@@ -36,7 +36,7 @@ class Startup:
         machine: the machine that the program runs on.
         run: the invocation of the program.
         output: the program's output.
-        complete: True to set the node's condition NetworkUnavailable to false at the end, as `-complete-startup` does.
+        complete: True to set the node's NetworkUnavailable condition to false at the end, as `-complete-startup` does.
     """
 
     def __init__(self, machine: Machine, run: Invocation, output: Output, *, complete: bool) -> None:
