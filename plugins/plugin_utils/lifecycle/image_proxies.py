@@ -60,7 +60,7 @@ def refusal(passwords: t.Sequence[PasswordFinding]) -> str:
     """Return why a machine with these proxy passwords must not become an image, and how to fix this."""
     places = ", ".join(finding.place for finding in passwords)
     return (
-        f"the image would contain a proxy's password, which every user of its machines could read: {places}. "
+        f"the image would contain a proxy's password, which every user of machines made from it could read: {places}. "
         "Set sysprep_proxy_credentials: remove (the settings are removed from the image, and machines get them when "
         "they are prepared) or sysprep_proxy_credentials: keep, or build with a proxy that needs no password"
     )

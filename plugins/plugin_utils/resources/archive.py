@@ -117,7 +117,9 @@ class Archive(Resource):
         if len(self.folder.strip("\\/ ")) < 3:
             raise ResourceError("destination", self.folder, "expected a folder, not a whole drive")
         for member in self.members:
-            if not self._unpacked(member) or not _inside(member):
+            if not _inside(member):
+                raise ResourceError("members", member, "expected a path in the archive, without .. and without a drive")
+            if not self._unpacked(member):
                 raise ResourceError(
                     "members", member, "expected a path in the archive that strip_components does not strip completely"
                 )

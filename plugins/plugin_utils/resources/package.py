@@ -23,7 +23,7 @@ _UNINSTALL = tuple(
 """Registry keys under which Windows Installer records 64-bit and 32-bit products.
 Source: learn.microsoft.com/windows/win32/msi/uninstall-registry-key."""
 _TIMEOUT = 1800.0
-_ATTEMPTS = 20
+_RETRIES = 20
 """Maximum number of retries while another installation runs, 15 seconds apart."""
 _TAIL = 200
 """Number of lines that are read from the end of msiexec's log after a failure."""
@@ -167,7 +167,7 @@ class WindowsInstallerPackage(Resource):
             arguments=(verb, target, "/qn", "/norestart", "/l*v", self.log_path, *properties),
             success_codes=installer_codes.SUCCESS,
             final_codes=installer_codes.final(),
-            retries=_ATTEMPTS,
+            retries=_RETRIES,
             delay=15.0,
             timeout=_TIMEOUT,
             long=True,

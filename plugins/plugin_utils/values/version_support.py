@@ -37,7 +37,7 @@ def pair_problems(kubernetes: Version, containerd: Version) -> list[UnsupportedR
         known = ", ".join(minor for row in supported()["containerd"] for minor in row["minors"])
         oldest = supported()["host_process"]["containerd"]
         older = not within(containerd.minor_version, {"oldest": oldest})
-        why = f"HostProcess containers, in which pods of the network run, need containerd {oldest}." if older else ""
+        why = f"HostProcess containers, which the pods of the network use, need containerd {oldest}." if older else ""
         expected = f"expected a release of one of the containerd versions {known}"
         return [*problems, UnsupportedRelease("containerd", expected, why, like)]
     span = line["kubernetes"]

@@ -50,7 +50,9 @@ class Recovery:
         default=86400, metadata={"help": "After this time without a failure, the number of failures is reset to zero."}
     )
     actions: tuple[FailureAction, ...] = dataclasses.field(
-        metadata={"help": "One for each failure, in order; the last one repeats. An empty list means no action."}
+        metadata={
+            "help": "One action for the first failure, one for the second, and so on. The last one is repeated. An empty list means no action."
+        }
     )
     on_error_exit: bool | None = dataclasses.field(
         default=None, metadata={"help": "Whether a stop with an error code counts as a failure, as a crash does."}
