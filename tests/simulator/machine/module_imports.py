@@ -43,7 +43,7 @@ def set_cold(machine: Machine, fault: Mapping[str, object], seconds: float) -> N
     """
     modules = fault.get("modules", "*")
     if modules != "*" and not isinstance(modules, list):
-        raise ValueError(f"expected '*' or a list of names for the fault's key modules, got {modules!r}")
+        raise ValueError(f"expected '*' or a list of names for the modules key of the fault, got {modules!r}")
     cold = machine.part(ColdImports)
     cold.seconds = seconds
     cold.modules = None if modules == "*" else frozenset(str(name).casefold() for name in modules)
