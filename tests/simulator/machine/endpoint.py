@@ -150,7 +150,7 @@ class MachineHost:
         self._runspaces.by_shell.pop(shell_id, None)
 
     def set_fault(self, fault: Mapping[str, object]) -> Callable[[], None] | None:
-        """Inject a fault into the machine. Return an action to run after the response, or None if nothing remains to do."""
+        """Inject a fault into the machine. Return an action to run after the response, or None if none is needed."""
         return faults.set_fault(self.machine, fault)
 
     def status(self) -> dict[str, object]:
