@@ -63,7 +63,7 @@ class MachineHost:
         self.machine.network.attach(ports)
 
     def accounts(self) -> Mapping[str, LogonAccount]:
-        """Map the administrator's name to its account. Return an empty mapping if the account does not exist."""
+        """Return {user name: account} for the administrator, or an empty mapping if the account does not exist."""
         settings = self.machine.settings
         expired = self.machine.part(faults.Accounts).expired
         account = accounts.find(self.machine, settings.user, "User")

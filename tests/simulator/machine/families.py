@@ -119,7 +119,7 @@ def load(families: Iterable[str] | None = None) -> Families:
     """Import families and return what they offer.
 
     Args:
-        families: the modules that are the families; by default, the families of all layers.
+        families: the family modules; by default, those of all layers.
 
     Raises:
         ValueError: two families offer the same name.

@@ -43,7 +43,7 @@ def exception(kind: str, message: str) -> CmdletError:
 
 
 def denied(path: str) -> CmdletError:
-    """Return the exception for a path to which access is denied. Opening a folder as a file also causes it."""
+    """Return the exception for a path to which access is denied, or for a folder that is opened as a file."""
     return exception(DENIED, f"Access to the path '{path}' is denied.")
 
 
@@ -130,7 +130,7 @@ def open_to_read(machine: Machine, path: str, share: str = "rwd") -> Path:
     """Return the path on the host of a file that the caller is going to open for reading.
 
     Args:
-        share: the operations that the caller allows other processes, as in `OpenFiles`. File.OpenRead allows
+        share: the operations that the caller allows other processes to perform (see `OpenFiles`). File.OpenRead allows
             only reading (`r`).
 
     Raises:

@@ -330,7 +330,7 @@ class ErrorRecord(PSObject):
 
 
 def error_record(error: CmdletError) -> ErrorRecord:
-    """Return an error's record. All calls return the same object."""
+    """Return the error record of an error. All calls for one error return the same object."""
     if error.record is None:
         error.record = _make_record(error)
     return error.record

@@ -75,7 +75,7 @@ class OpenFiles:
         Args:
             path: the path of the file.
             access: the operations that the caller is going to perform on the file.
-            share: the operations that the caller allows other processes.
+            share: the operations that the caller allows other processes to perform.
         """
         key = normalise(path).casefold()
         requested, shared = frozenset(access), frozenset(share)

@@ -25,7 +25,7 @@ KEYS = {"HKLM": "HKEY_LOCAL_MACHINE", "HKCU": "HKEY_CURRENT_USER"}
 
 @dataclass
 class LocationStacks:
-    """Maps the id of each process to the folders that Push-Location saved in it."""
+    """Maps the id of each process to the folders that Push-Location saved in this process."""
 
     folders: dict[int, list[str]] = field(default_factory=dict)
 
@@ -49,7 +49,7 @@ def get_random(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_host(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-Host, which returns PowerShell's host program: always ServerRemoteHost, as over WinRM."""
+    """Simulate Get-Host. The host program that it returns is always ServerRemoteHost, as over WinRM."""
     yield PSObject(
         "System.Management.Automation.Internal.Host.InternalHost",
         {

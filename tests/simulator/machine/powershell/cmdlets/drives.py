@@ -17,7 +17,7 @@ _DRIVES = ("function", "variable", "alias")
 
 
 def answer(run: Interpreter, bound: Bound) -> list[object] | None:
-    """Return the result of a cmdlet for paths on `Function:`, `Variable:` or `Alias:`, or None for other drives.
+    """Return the result of a cmdlet for paths on `Function:`, `Variable:` or `Alias:`, or None for other paths.
 
     Raises:
         NotModelled: the cmdlet is neither Test-Path nor Get-Item, a path has a wildcard or is on another drive, or

@@ -74,7 +74,7 @@ def _stopping(bound: Bound, parameter: str, preference: str) -> str:
 
 
 def write_host(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Write-Host, which writes to the information stream. Unless redirected, the console shows this stream."""
+    """Simulate Write-Host. The console shows its output (the information stream) unless the stream is redirected."""
     separator = to_text(bound.get("Separator", " "))
     objects = items(bound.get("Object")) if "Object" in bound else list(bound.pipeline)
     newline = not bound.flag("NoNewline")
