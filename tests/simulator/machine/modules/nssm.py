@@ -75,7 +75,7 @@ class _Nssm:
         return result.stdout.replace("\0", "")
 
     def update(self, parameter: str, requested: list[str] | None) -> None:
-        """Set a parameter of the service if its value differs. An empty list resets the parameter. None has no effect."""
+        """Set a service parameter if its value differs. An empty list resets the parameter, and None has no effect."""
         if requested is None:
             return
         values = [value for value in requested if value]
