@@ -31,7 +31,7 @@ from simulator.transport.host import (
 
 @dataclass
 class Runspaces:
-    """The PowerShell runspaces of open runspace pools, by shell id. Variables live as long as their pool."""
+    """Maps the shell id of each open runspace pool to its runspace, whose variables live as long as the pool."""
 
     by_shell: dict[str, Runspace] = field(default_factory=dict)
 
@@ -63,7 +63,7 @@ class MachineHost:
         self.machine.network.attach(ports)
 
     def accounts(self) -> Mapping[str, LogonAccount]:
-        """Return the administrator's account by its name, or an empty mapping if the account does not exist."""
+        """Return {user name: account} for the administrator, or an empty mapping if the account does not exist."""
         settings = self.machine.settings
         expired = self.machine.part(faults.Accounts).expired
         account = accounts.find(self.machine, settings.user, "User")
@@ -150,7 +150,7 @@ class MachineHost:
         self._runspaces.by_shell.pop(shell_id, None)
 
     def set_fault(self, fault: Mapping[str, object]) -> Callable[[], None] | None:
-        """Inject a fault into the machine. Return an action to run after the response, or None if there is none."""
+        """Inject a fault into the machine. Return an action to run after the response, or None if none is needed."""
         return faults.set_fault(self.machine, fault)
 
     def status(self) -> dict[str, object]:

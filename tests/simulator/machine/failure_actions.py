@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The FailureActions value of a service: what the service control manager does when the service's process crashes.
+"""Parse and create the FailureActions value of a service, which lists the actions after a crash of its process.
 
 https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_failure_actionsw
 """

@@ -5,7 +5,7 @@ r"""The families of cmdlets, programs and services, and how they are found.
 A family is a module with any of these constants (see ../README.md):
 
     CMDLETS: Mapping[str, Cmdlet]
-    PROGRAMS: Mapping[str, Program]       # a key that ends in .exe is a file of every fresh machine (`baseline.PLACES`)
+    PROGRAMS: Mapping[str, Program]       # a key that ends in .exe is a file on every new machine (`baseline.PLACES`)
     SERVICES: Mapping[str, ServiceProgram] # by program, or by `program:service name` (`svchost:hns`)
     CONTRACTS: Iterable[Contract]         # contracts of cmdlets that are missing from ../contracts
     STATUS: Mapping[str, Callable[[Machine], object]]  # additional keys of GET /simulator/status
@@ -17,7 +17,7 @@ A family is a module with any of these constants (see ../README.md):
     SCRIPTS: Mapping[str, ModelledFile]   # PowerShell scripts that are not interpreted, by the name of the file
 
 A layer is a list of families and the names of the layers that it needs. Packages declare their layers as entry points
-of the group `simulator.layers`.
+in the `simulator.layers` group.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def load(families: Iterable[str] | None = None) -> Families:
     """Import families and return what they offer.
 
     Args:
-        families: the modules; by default, the modules of all layers.
+        families: the family modules; by default, those of all layers.
 
     Raises:
         ValueError: two families offer the same name.

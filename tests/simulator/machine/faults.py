@@ -36,7 +36,7 @@ class Accounts:
 
 @dataclass
 class Disk:
-    """The state of the fault `disk_full`: the number of bytes that it removed from the disk's free space."""
+    """The state of the `disk_full` fault: the number of bytes by which it reduces the disk's free space."""
 
     taken: int = 0
 
@@ -95,7 +95,7 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], Non
 def _number(fault: Mapping[str, object], name: str, default: float = 0.0) -> float:
     value = fault.get(name, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"expected a number for the fault's key {name}, got {value!r}")
+        raise ValueError(f"expected a number for the {name} key of the fault, got {value!r}")
     return float(value)
 
 

@@ -136,12 +136,12 @@ class FileSystem:
         return FileEntry(full, full if len(full) == 3 else real.name, folder, 0 if folder else state.st_size, modified)
 
     def read_bytes(self, path: str) -> bytes:
-        """Return the contents of a file. Raise FileNotFoundError or AccessDeniedError if this fails."""
+        """Return the contents of a file. Raise FileNotFoundError or AccessDeniedError on failure."""
         self.require(path, check.READ_DATA)
         return self.real(path).read_bytes()
 
     def read_text(self, path: str) -> str:
-        """Return the contents of a text file. It is read as UTF-16 if it has that byte-order mark, or else as UTF-8."""
+        """Return the contents of a text file: UTF-16 if the file has a UTF-16 byte-order mark, otherwise UTF-8."""
         data = self.read_bytes(path)
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             return data.decode("utf-16")
@@ -164,7 +164,7 @@ class FileSystem:
         self.written(path)
 
     def written(self, path: str) -> None:
-        """Call the functions in `on_written`. Code that writes files without `write_bytes` must call this itself."""
+        """Call the functions in `on_written`. Code that writes files without `write_bytes` must call this method."""
         for listener in self.on_written:
             listener(normalise(path))
 
@@ -173,7 +173,7 @@ class FileSystem:
         self.write_bytes(path, text.encode())
 
     def make_directory(self, path: str, sddl: str | None = None) -> None:
-        """Create a folder and its missing parents, with the owner and access list in `sddl` if it is given.
+        """Create a folder and its missing parents. If `sddl` is given, it sets their owner and access list.
 
         https://learn.microsoft.com/dotnet/api/system.io.directory.createdirectory
         """
@@ -187,7 +187,7 @@ class FileSystem:
                 self._access.set(self._key(place), sddl)
 
     def delete(self, path: str) -> None:
-        """Delete a file, or a folder with its contents. Raise FileNotFoundError or AccessDeniedError if this fails.
+        """Delete a file, or a folder with its contents. Raise FileNotFoundError or AccessDeniedError on failure.
 
         If the acting user may not delete some of the contents, delete everything else and then raise AccessDeniedError.
         """
@@ -207,7 +207,7 @@ class FileSystem:
         self.open.deleted(path)
 
     def move(self, path: str, destination: str) -> None:
-        """Move a file or folder. Replace a file at the destination. Raise a subclass of OSError if this fails."""
+        """Move a file or folder. Replace a file at the destination. Raise a subclass of OSError on failure."""
         source, target = self.real(path), self.real(destination)
         self.guard.require_delete(path)
         if target.exists() and normalise(path).casefold() != normalise(destination).casefold():
@@ -241,7 +241,7 @@ class FileSystem:
             self._access.set(self._key(destination), kept)
 
     def copy(self, path: str, destination: str) -> None:
-        """Copy a file, or a folder with its contents. Raise a subclass of OSError if this fails."""
+        """Copy a file, or a folder with its contents. Raise a subclass of OSError on failure."""
         source, target = self.real(path), self.real(destination)
         if not source.exists():
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
@@ -253,7 +253,7 @@ class FileSystem:
             shutil.copyfile(source, target)
 
     def listing(self, path: str) -> list[FileEntry]:
-        """Return the entries of a folder, sorted by name. Raise FileNotFoundError if it does not exist."""
+        """Return the entries of a folder, sorted by name. Raise FileNotFoundError if the folder does not exist."""
         real = self.real(path)
         if not real.is_dir():
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
@@ -287,7 +287,7 @@ class FileSystem:
         return str(self.descriptor(path))
 
     def set_sddl(self, path: str, sddl: str, enabled: Collection[str] = ()) -> None:
-        """Set the owner and access list of a file or folder. A part that is missing in the SDDL does not change.
+        """Set the owner and access list of a file or folder. A part that is missing from the SDDL does not change.
 
         Args:
             enabled: the privileges that the calling program has enabled.
@@ -322,7 +322,7 @@ class FileSystem:
             self.guard.made(self._key(path))
 
     def link_on(self, path: str) -> str | None:
-        """Return the first junction or symbolic link on a path, or None if there is none."""
+        """Return the first junction or symbolic link in a path, or None if the path contains none."""
         for place in ancestry(normalise(path)):
             if self.drive_exists(place) and self.real(place).is_symlink():
                 return place
@@ -380,7 +380,7 @@ class FileSystem:
                 self._measured = (time.monotonic(), free - needed)
 
     def append(self, file: IO[bytes], data: bytes, drive: str = "C") -> None:
-        """Write data to an open file. If it does not fit on the drive, raise DiskFullError and write nothing.
+        """Write data to an open file. If the data does not fit on the drive, raise DiskFullError and write nothing.
 
         Only one write runs at a time, so that nothing else takes the space between the check and the write.
         """

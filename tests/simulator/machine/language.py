@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Windows in languages other than English: the messages of its own programs, and the code page of their output.
 
-The node's option `language` or the fault {"kind": "language", "value": "de-DE"} sets the language. The default is
+The node's `language` option or the fault {"kind": "language", "value": "de-DE"} sets the language. The default is
 "en-US". Only the sentences in `german.json` are translated. All other sentences remain English. Programs such as sc.exe
 and netsh.exe print in the OEM code page that is set in the registry:
 https://learn.microsoft.com/windows/win32/intl/code-pages.

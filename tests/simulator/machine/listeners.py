@@ -16,7 +16,7 @@ class Port:
     """The program that listens on a TCP port.
 
     Args:
-        address: the address that it is bound to; `::` for all addresses.
+        address: the address to which the program is bound, or `::` for all addresses.
         program: the name of the program, without `.exe`.
     """
 

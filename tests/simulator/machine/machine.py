@@ -45,8 +45,8 @@ class Machine:
     Args:
         settings: the node's entry in the fleet file.
         folder: the folder on the host that contains the machine's files.
-        families: its cmdlets, programs and services; by default, all families.
-        source: a machine that is copied, as when an image is deployed; by default, Windows is set up on an empty disk.
+        families: the families of cmdlets, programs and services that the server has; by default, all families.
+        source: the machine to copy, as in an image deployment; by default, Windows is set up on an empty disk.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Machine:
         return command_line.expand(text, self.environment())
 
     def power_on(self) -> None:
-        """Boot the machine if it is off, and wait until it is up. If it is generalized, Windows' setup runs first."""
+        """Boot the machine if it is off, and wait until it is up. After sysprep, Windows' setup runs first."""
         self.power.power_on()
 
     def _install(self) -> None:
@@ -161,7 +161,7 @@ class Machine:
             create_baseline(self)
 
     def _copy(self, source: Machine) -> None:
-        """Copy another machine's SID, disk and registry, and the state that `part` returns."""
+        """Copy another machine's SID, disk and registry, and the state objects that its `part` method created."""
         import copy
 
         self.sid = source.sid

@@ -16,7 +16,7 @@ class ScriptCall:
 
     Attributes:
         session: the context of the calling script.
-        path: the script's path.
+        path: the path of the called script.
         modules: the paths, in lower case, of the module files that were imported in the runspace.
         variable: a function that returns the value of a variable that the calling script can see.
     """

@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Cold imports of PowerShell modules: a runspace's first call of a module's cmdlet waits for the module's import.
 
-The fault (the modules may be "*" for all modules):
+A fault such as this one makes imports slow ("*" in place of the list stands for all modules):
 {"kind": "slow_imports", "seconds": 8, "modules": ["HostNetworkingService", "NetTCPIP"]}
 
 A module is imported once per runspace, and the import counts towards the cmdlet's time limit. If a runspace is
-abandoned at its time limit, the next one imports the module again.
+abandoned at this time limit, the next runspace imports the module again.
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_modules (module autoloading)
 """
 
@@ -36,14 +36,14 @@ class ColdImports:
 
 
 def set_cold(machine: Machine, fault: Mapping[str, object], seconds: float) -> None:
-    """Inject the fault `slow_imports`.
+    """Inject a `slow_imports` fault.
 
     Raises:
         ValueError: the fault is invalid.
     """
     modules = fault.get("modules", "*")
     if modules != "*" and not isinstance(modules, list):
-        raise ValueError(f"expected '*' or a list of names for the fault's key modules, got {modules!r}")
+        raise ValueError(f"expected '*' or a list of names for the modules key of the fault, got {modules!r}")
     cold = machine.part(ColdImports)
     cold.seconds = seconds
     cold.modules = None if modules == "*" else frozenset(str(name).casefold() for name in modules)

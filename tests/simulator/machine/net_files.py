@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The methods of .NET's System.IO on a machine's files, with the exceptions that these methods throw.
+"""Simulate the .NET methods of System.IO for a machine's files, with the exceptions that these methods throw.
 
 PowerShell reports an exception of a .NET method with the category NotSpecified and the exception's name as the id.
 https://learn.microsoft.com/dotnet/standard/io/handling-io-errors
@@ -43,7 +43,7 @@ def exception(kind: str, message: str) -> CmdletError:
 
 
 def denied(path: str) -> CmdletError:
-    """Return the exception for a denied access: a right is missing, or a folder is opened as a file."""
+    """Return the exception for a path to which access is denied, or for a folder that is opened as a file."""
     return exception(DENIED, f"Access to the path '{path}' is denied.")
 
 
@@ -130,7 +130,7 @@ def open_to_read(machine: Machine, path: str, share: str = "rwd") -> Path:
     """Return the path on the host of a file that the caller is going to open for reading.
 
     Args:
-        share: what the caller allows other processes to do with the file, as in `OpenFiles`. File.OpenRead allows
+        share: the operations that the caller allows other processes to perform (see `OpenFiles`). File.OpenRead allows
             only reading (`r`).
 
     Raises:

@@ -29,7 +29,7 @@ class Ports(Protocol):
 
 
 class NetworkAdapter:
-    """The network adapter of one machine. In tests without a transport, it has no ports and only stores its state."""
+    """The network adapter of one machine. In tests without a transport, the adapter only stores its state."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -222,7 +222,7 @@ class Invocation:
         stop: an event that is set when the process must end. Programs that wait check the event.
         program: the path of the executable.
         version: the version of the executable.
-        user: the user that runs it, e.g. `NT AUTHORITY\SYSTEM`.
+        user: the user that runs the program, e.g. `NT AUTHORITY\SYSTEM`.
         logon: `batch` for a logon on the machine itself (a scheduled task or become); empty for a logon over WinRM.
         command_line: the raw text after the program, for programs that parse it themselves.
         emit: a function that receives output while the program runs, for a reader that does not wait for the program's
@@ -330,7 +330,7 @@ class ErrorRecord(PSObject):
 
 
 def error_record(error: CmdletError) -> ErrorRecord:
-    """Return an error's record. All calls return the same object."""
+    """Return the error record of an error. All calls for one error return the same object."""
     if error.record is None:
         error.record = _make_record(error)
     return error.record

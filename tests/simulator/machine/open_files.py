@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files that processes keep open, and what other processes may do with these files.
+"""Files that processes keep open, and the operations on these files that other processes may perform.
 
 Access and share modes are strings of letters: `r` for reading, `w` for writing, `d` for deleting and renaming.
 https://learn.microsoft.com/windows/win32/fileio/creating-and-opening-files
@@ -23,9 +23,9 @@ class Handle:
 
     Args:
         path: the path of the file; None after the file was deleted or replaced.
-        access: what the process may do with the file.
-        share: what other processes may do with the file at the same time.
-        holder: the name of the process that opened it.
+        access: the operations that the process may perform on the file.
+        share: the operations that other processes may perform on the file at the same time.
+        holder: the name of the process that opened the file.
         process: the process whose end closes the file; None if a context manager closes it.
     """
 
@@ -50,8 +50,8 @@ class OpenFiles:
 
         Args:
             path: the path of the file.
-            access: what the process may do with the file.
-            share: what other processes may do with the file at the same time.
+            access: the operations that the process may perform on the file.
+            share: the operations that other processes may perform on the file at the same time.
             holder: the name of the process, as Windows' Restart Manager reports it.
         """
         handle = Handle(normalise(path).casefold(), frozenset(access), frozenset(share), holder)
@@ -74,8 +74,8 @@ class OpenFiles:
 
         Args:
             path: the path of the file.
-            access: what the caller is going to do with the file.
-            share: what the caller allows other processes to do.
+            access: the operations that the caller is going to perform on the file.
+            share: the operations that the caller allows other processes to perform.
         """
         key = normalise(path).casefold()
         requested, shared = frozenset(access), frozenset(share)

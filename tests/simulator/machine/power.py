@@ -23,8 +23,8 @@ class Power:
 
     Args:
         registry: the registry, where Windows records a pending reboot.
-        go_down: called when the machine stops.
-        come_up: called when the machine boots.
+        go_down: a function to call when the machine stops.
+        come_up: a function to call when the machine boots.
         reboot_seconds: the duration of a reboot in real seconds.
         time_scale: real seconds per simulated second of a scheduled shutdown's delay.
     """
@@ -118,7 +118,7 @@ class Power:
             self.state = "off"
 
     def retire(self) -> None:
-        """Power off permanently. If a reboot is in progress, the machine stays off at its end."""
+        """Power off permanently. If a reboot is in progress, the machine does not start again."""
         with self._lock:
             self._retired = True
             self.abort()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Run cmd.exe as a program, with /c LINE or /k LINE, lines on its standard input, or batch files for CreateProcess.
+"""Simulate cmd.exe, which runs a line (/c or /k), the lines on its standard input, or a batch file.
 
 See https://learn.microsoft.com/windows-server/administration/windows-commands/cmd.
 """

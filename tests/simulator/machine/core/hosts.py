@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Simulate the programs that run Windows' own services, such as svchost.exe. They do nothing.
 
-A module that simulates the service NAME of svchost.exe has the key `svchost:NAME` in its SERVICES.
+A Python module that simulates a service of svchost.exe lists it in `SERVICES`, with the key `svchost:SERVICE_NAME`.
 """
 
 from __future__ import annotations

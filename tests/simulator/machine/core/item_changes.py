@@ -90,7 +90,7 @@ def _illegal(path: str, error_id: str) -> CmdletError | None:
     """Return the error for a file path that is invalid or on a network share, or None for other paths.
 
     Args:
-        error_id: the id of the cmdlet's I/O errors, from which the id of its argument errors is derived.
+        error_id: the id of the cmdlet's I/O errors, from which the id of the cmdlet's argument errors is derived.
     """
     if "\0" in path:
         message, kind = "Null character in path.", net_files.ARGUMENT
@@ -260,7 +260,7 @@ def rename_item(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def move_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Move items. If the destination is an existing folder or key, move them into it."""
+    """Move items. If the destination is an existing folder or registry key, move them into it."""
     for place in list(paths.selected(machine, bound)):
         target = _target(machine, bound, place)
         folder = machine.files.is_directory(place.path) if place.provider == "FileSystem" else True
@@ -322,8 +322,8 @@ def _copy_key(registry: Registry, source: str, target: str, *, recurse: bool) ->
 def copy_item(machine: Machine, bound: Bound) -> Iterable[object]:
     """Copy files, folders or registry keys.
 
-    If the destination is an existing folder or key, copy them into it. With -Recurse, also copy the contents of folders
-    and the subkeys of keys.
+    If the destination is an existing folder or registry key, copy them into it. With -Recurse, also copy the contents
+    of folders and the subkeys of registry keys.
     """
     for place in list(paths.selected(machine, bound)):
         target = _target(machine, bound, place)

@@ -24,7 +24,7 @@ ATTRIBUTES = "System.IO.FileAttributes"
 
 @dataclass
 class Links:
-    """The kinds of a machine's file system links, by lower-case path: `Junction`, `SymbolicLink` or `HardLink`.
+    """Maps the lower-case path of each file system link to its kind: `Junction`, `SymbolicLink` or `HardLink`.
 
     A symbolic link on the host's disk that is not listed here counts as a `SymbolicLink`.
     """
@@ -142,7 +142,7 @@ def _target(machine: Machine, real: Path) -> str:
 
 
 def _version(machine: Machine, place: ProviderItem, path: str) -> PSObject:
-    """Return a file's version information. For files that are not simulated programs, it contains only the path."""
+    """Return a file's version information, which is only the path if the file is not a simulated program."""
     found = None
     if machine.files.is_file(place.path):
         with machine.files.real(place.path).open("rb") as file:

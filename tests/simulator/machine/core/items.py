@@ -29,7 +29,7 @@ _ARGUMENT = "System.ArgumentException"
 
 
 def test_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return for each path whether the item exists or, with -IsValid, whether the path is valid."""
+    """For each path, return whether the item exists or, with -IsValid, whether the path is valid."""
     kind = bound.text("PathType", "Any").casefold()
     for text, wild in paths.given(bound):
         if not text.strip():

@@ -38,7 +38,7 @@ class ProviderItem:
     provider: Provider
     path: str
     prefix: str = field(default="", compare=False)
-    """The prefix \\\\?\\ if the given path has it, because .NET keeps it in the file names that it shows."""
+    """The prefix \\\\?\\ if the given path begins with it. .NET keeps this prefix in the file names that it shows."""
 
     @property
     def name(self) -> str:
@@ -229,7 +229,7 @@ def given(bound: Bound, *, literal: str = "LiteralPath", path: str = "Path") -> 
 def selected(
     machine: Machine, bound: Bound, *, literal: str = "LiteralPath", path: str = "Path", default: str = ""
 ) -> Iterator[ProviderItem]:
-    """Yield the existing items that a cmdlet's parameters or pipeline input name.
+    """Yield the existing items at the paths in a cmdlet's parameters or pipeline input.
 
     If a path without wildcards does not exist, write a non-terminating error.
     """
@@ -249,7 +249,7 @@ def selected(
 
 
 def filtered(bound: Bound, places: list[ProviderItem]) -> Iterator[ProviderItem]:
-    """Yield those items whose names match -Filter and -Include and do not match -Exclude."""
+    """Yield the items whose names match -Filter and -Include and do not match -Exclude."""
     include, exclude, pattern = bound.texts("Include"), bound.texts("Exclude"), bound.text("Filter")
     for place in places:
         if pattern and not matches(pattern, place.name):

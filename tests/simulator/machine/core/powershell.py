@@ -18,7 +18,7 @@ BAD_COMMAND_LINE = 0xFFFD0000
 
 
 def powershell(machine: Machine, run: Invocation) -> ProgramResult:
-    """Run powershell.exe. If the script is Ansible's bootstrap wrapper, run what standard input requests instead."""
+    """Run powershell.exe. If the script is Ansible's bootstrap wrapper, run the Ansible module from standard input."""
     try:
         parsed = parse_command_line(f"powershell.exe {run.command_line}")
     except ValueError as error:

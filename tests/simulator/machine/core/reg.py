@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulate reg.exe with the commands query (without subkeys), add and delete.
+"""Simulate the query (without subkeys), add and delete commands of reg.exe.
 
 See https://learn.microsoft.com/windows-server/administration/windows-commands/reg-add.
 """

@@ -44,7 +44,7 @@ class ScUsageError(Exception):
 
 @dataclass
 class SecurityDescriptors:
-    """The security descriptors of services that were changed, by the lower-case name of the service."""
+    """Maps the lower-case names of services to their security descriptors. Unchanged descriptors are omitted."""
 
     sddl: dict[str, str] = field(default_factory=dict)
 
@@ -70,7 +70,7 @@ def _choice(value: str, choices: Mapping[str, int]) -> int:
 
 
 def _definition(given: Mapping[str, list[str]]) -> dict[str, object]:
-    """Return the registry values for the options of `sc create` and `sc config`. None means to remove a value."""
+    """Return the registry values for the options of `sc create` and `sc config`. None marks a value to remove."""
     entries: dict[str, object] = {}
     if "type=" in given:
         kind = 0
@@ -194,7 +194,7 @@ def _no_control(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def query(machine: Machine, words: list[str], *, extended: bool = False) -> ProgramResult:
-    """Simulate `sc query [NAME | OPTION= VALUE ...]`, which omits stopped services without NAME and state=."""
+    """Simulate `sc query [NAME | OPTION= VALUE ...]`. Without NAME and state=, the output omits stopped services."""
     if words and "=" not in words[0]:
         service = machine.services.get(words[0])
         if service is None:
@@ -312,7 +312,7 @@ def qfailureflag(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def description(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate `sc description NAME [TEXT]`, which removes the description if there is no TEXT."""
+    """Simulate `sc description NAME [TEXT]`. Without TEXT, the command removes the description."""
     given = words[1] if len(words) > 1 else ""
     return _change(machine, words[0], "ChangeServiceConfig2", {"Description": given or None})
 

@@ -111,8 +111,8 @@ def failure(name: str, data: object, message: str, command: str) -> str:
     """Return the output of `sc qfailure`.
 
     Args:
-        data: the service's registry value FailureActions.
-        message, command: the service's registry values RebootMessage and FailureCommand.
+        data: the service's FailureActions registry value.
+        message, command: the service's RebootMessage and FailureCommand registry values.
     """
     known = isinstance(data, bytes) and len(data) >= 20
     reset, count = struct.unpack_from("<I8xI", data) if isinstance(data, bytes) and known else (0, 0)

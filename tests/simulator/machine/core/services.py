@@ -117,7 +117,7 @@ def _given_names(bound: Bound) -> list[str] | None:
 
 
 def _selected(machine: Machine, bound: Bound) -> Iterator[Service]:
-    """Yield the services that a cmdlet's parameters or pipeline input name, or all services if there are no names.
+    """Yield the services named in a cmdlet's parameters or pipeline input, or all services if none is named.
 
     If a name without wildcards matches no service, write a non-terminating error.
     """

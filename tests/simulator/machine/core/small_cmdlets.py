@@ -25,7 +25,7 @@ KEYS = {"HKLM": "HKEY_LOCAL_MACHINE", "HKCU": "HKEY_CURRENT_USER"}
 
 @dataclass
 class LocationStacks:
-    """The folders that Push-Location saved in each process, by process id."""
+    """Maps the id of each process to the folders that Push-Location saved in this process."""
 
     folders: dict[int, list[str]] = field(default_factory=dict)
 
@@ -49,7 +49,7 @@ def get_random(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_host(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-Host, which returns PowerShell's host program. It is always ServerRemoteHost, as over WinRM."""
+    """Simulate Get-Host. The host program that it returns is always ServerRemoteHost, as over WinRM."""
     yield PSObject(
         "System.Management.Automation.Internal.Host.InternalHost",
         {
@@ -63,7 +63,7 @@ def get_host(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_ps_drive(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return PowerShell's drives: those of the file system with their free space, HKLM, HKCU and Env."""
+    """Return PowerShell's drives: HKLM, HKCU, Env, and the file system drives with their free space."""
     letters = [letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if machine.files.drive_exists(f"{letter}:\\")]
     free = {letter: machine.files.free_space(letter) for letter in letters}
     drives = [("FileSystem", letter, f"{letter}:\\") for letter in letters]
@@ -116,7 +116,7 @@ def pop_location(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def make_directory(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate the function mkdir, which calls New-Item with the type Directory."""
+    """Simulate the mkdir function, which calls New-Item with -Type Directory."""
     parameters = {**dict(bound.items()), "ItemType": "Directory"}
     output = commands.run(
         machine, "New-Item", parameters, stop=bound.stop, session=bound.session, error_action="Continue"

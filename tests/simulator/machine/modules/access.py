@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Ansible modules win_acl and win_acl_inheritance, for files and folders."""
+"""Simulate the win_acl and win_acl_inheritance modules of Ansible for files and folders."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def acl(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _added(own: list[Ace], rule: _Rule) -> list[Ace]:
-    """Add a rule to a list of explicit entries. If an entry has the same account, kind and flags, merge them."""
+    """Add a rule to a list of explicit entries, or merge it into an entry with the same account, kind and flags."""
     for place, ace in enumerate(own):
         if (ace.kind, sid(ace.trustee), ace.flags) == (rule.kind, rule.who, rule.flags):
             merged = _Rule(rule.kind, rule.who, ace.mask | rule.mask, rule.flags)

@@ -126,7 +126,7 @@ def user(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Set the password of a local user (win_user).
 
     The module tries to log on with the password, and sets it only if the logon fails.
-    Source: win_user.ps1 in the collection ansible.windows.
+    Source: win_user.ps1 in the ansible.windows collection.
     """
     arguments.modelled("name", "password", "update_password")
     found = accounts.find(session.machine, arguments.text("name"), "User")

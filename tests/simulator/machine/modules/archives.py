@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Ansible module win_unzip for zip archives. Other formats need PSCX, which no server has by default."""
+"""Simulate Ansible's win_unzip module for zip archives. Other formats need PSCX, which no server has by default."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def unzip(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _extract(session: Session, arguments: ModuleArguments, archive: zipfile.ZipFile, dest: str) -> str:
-    """Unpack the entries. If one's path is outside `dest`, stop and return this path. Otherwise, return ""."""
+    """Unpack the entries. If an entry's path is outside `dest`, stop and return that path. Otherwise, return ""."""
     files = session.machine.files
     for entry in archive.infolist():
         path = ntpath.join(dest, entry.filename.replace("/", "\\"))

@@ -136,7 +136,7 @@ class Checks:
 
     Args:
         module: the module's name, for error messages.
-        expand: a function that replaces `%NAME%` in values of the type path.
+        expand: a function that replaces `%NAME%` in values of type path.
         secrets: a set to which the values of options with no_log are added.
     """
 
@@ -146,11 +146,11 @@ class Checks:
     _context: list[str] = field(default_factory=list)
 
     def run(self, rules: Rules, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Check and convert a module's arguments. Return them, with the defaults of options that are not set.
+        """Check and convert a module's arguments. Return the arguments, with defaults for options that are not set.
 
         Raises:
             ArgumentError: an argument is invalid.
-            NoCheckModeError: check mode is requested, and the module does not support it.
+            NoCheckModeError: check mode is requested, but the module does not support check mode.
         """
         given = {name: value for name, value in values.items() if not name.startswith(INTERNAL)}
         return self._arguments(rules, given, check_mode=bool(values.get(f"{INTERNAL}check_mode")))

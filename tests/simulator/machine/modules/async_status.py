@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Ansible module async_status: it reads the state of a job that the async wrapper started."""
+"""Simulate Ansible's async_status module, which reads the state of a job that the async wrapper started."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simulator.machine.session import Session
 
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Return the contents of the file with a job's results, or delete the file."""
+    """Return the contents of the file with a job's results. In `cleanup` mode, delete the file instead."""
     job = arguments.text("jid")
     folder = arguments.path(session, "_async_dir")
     path = f"{folder}\\{job}"

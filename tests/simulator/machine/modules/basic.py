@@ -11,7 +11,7 @@ from simulator.machine.session import Session
 
 
 def ping(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Return `pong` or the value of the option `data`. With the data `crash`, fail as the real module does."""
+    """Return `pong` or the value of the option `data`. If `data` is `crash`, fail as the real module does."""
     data = arguments.text("data", default="pong")
     if data == "crash":
         raise ArgumentError("Unhandled exception while executing module: boom")

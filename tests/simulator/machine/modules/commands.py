@@ -70,7 +70,7 @@ def shell(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def not_started(name: str, error: ProgramNotFoundError | NotExecutableError) -> str:
-    """Return the error message of Run-Command (Ansible.ModuleUtils.CommandUtil) if it cannot start a program."""
+    """Return the error message of Run-Command (Ansible.ModuleUtils.CommandUtil) for a program that cannot start."""
     if isinstance(error, ProgramNotFoundError):
         return f'Exception calling "SearchPath" with "1" argument(s): "Could not find file \'{name}\'."'
     failure = "CreateProcessW() failed (%1 is not a valid Win32 application, Win32ErrorCode 193)"

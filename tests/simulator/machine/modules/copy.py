@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Ansible module win_copy, in the four modes that its action plugin uses."""
+"""Simulate Ansible's win_copy module in the four modes that its action plugin uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simulator.machine.session import Session
 
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Copy files. In the mode `query`, only return the files and folders that must be copied."""
+    """Copy files. In `query` mode, only return the files and folders that must be copied."""
     modes = {"explode": _explode, "query": _query, "remote": _remote, "single": _single}
     mode = arguments.text("_copy_mode", default="single")
     if mode not in modes:
@@ -48,7 +48,7 @@ def _query(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _target(session: Session, arguments: ModuleArguments, name: str) -> str:
-    """Return the path to which a file is copied. Create its folder if the option `dest` ends with a backslash.
+    """Return the path to which a file is copied. Create the path's folder if the option `dest` ends with a backslash.
 
     Raises:
         ArgumentError: the path's folder does not exist or is a file.
@@ -103,7 +103,7 @@ def _remote(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     name = source.rstrip("\\").rsplit("\\", 1)[-1]
     folder = files.is_directory(source)
     if arguments.flag("backup") or not arguments.flag("force", default=True):
-        raise ArgumentError("the simulator does not model win_copy's options backup and force with remote_src")
+        raise ArgumentError("the simulator does not model win_copy's backup and force options with remote_src")
     answer: dict[str, Any] = {"changed": False, "src": source, "operation": "folder_copy" if folder else "file_copy"}
     if folder:
         path = dest.rstrip("\\") if source.endswith("\\") else f"{dest.rstrip(chr(92))}\\{name}"

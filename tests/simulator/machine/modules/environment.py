@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Ansible modules win_path and win_environment, for environment variables of the machine, a user or a process."""
+"""Simulate Ansible's win_path and win_environment, which set environment variables of a machine, user or process."""
 
 from __future__ import annotations
 

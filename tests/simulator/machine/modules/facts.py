@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Ansible module setup of ansible.windows. Each fact comes from the machine's state or is constant."""
+"""Simulate the `setup` module of ansible.windows. Each fact comes from the machine's state or is constant."""
 
 from __future__ import annotations
 

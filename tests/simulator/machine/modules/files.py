@@ -107,7 +107,7 @@ def _file(session: Session, path: str, state: object, *, change: bool) -> dict[s
     requested = str(state).casefold() if state is not None else None
     if requested == "touch":
         if files.is_directory(path):
-            raise ArgumentError("the simulator does not model win_file's state touch for a folder")
+            raise ArgumentError("the simulator does not model win_file with state=touch for a folder")
         if not files.exists(path) and not files.is_directory(parent(path)):
             raise _unhandled(f"Could not find a part of the path '{path}'.")
         if change:

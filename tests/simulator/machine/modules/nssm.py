@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Ansible module win_nssm (community.windows), which configures services by calling an installed nssm.exe."""
+"""Simulate the win_nssm module of community.windows, which configures services by calling an installed nssm.exe."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class _Nssm:
         return result.stdout.replace("\0", "")
 
     def update(self, parameter: str, requested: list[str] | None) -> None:
-        """Set a parameter of the service if its value differs. An empty list resets it, and None does not change it."""
+        """Set a service parameter if its value differs. An empty list resets the parameter, and None has no effect."""
         if requested is None:
             return
         values = [value for value in requested if value]

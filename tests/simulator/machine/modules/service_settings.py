@@ -77,7 +77,7 @@ class ServiceSettings:
     arguments: ModuleArguments
 
     def changes(self) -> dict[str, object]:
-        """Return the registry values to write, where None means to remove the value.
+        """Return the registry values to write. None marks a value to remove.
 
         Raises:
             ArgumentError: an option is invalid.

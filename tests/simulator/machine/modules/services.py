@@ -51,7 +51,7 @@ def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _find(machine: Machine, name: str) -> Service | None:
-    """Return a service by its name or display name, as Get-ServiceFromName does, or None if it does not exist."""
+    """Return a service by its name or display name, as Get-ServiceFromName does, or None if it is missing."""
     found = machine.services.get(name)
     if found is not None:
         return found

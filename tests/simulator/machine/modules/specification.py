@@ -43,7 +43,7 @@ _CONSTANTS: Mapping[str, object] = {"true": True, "false": False, "null": None}
 
 
 class UnreadableError(ValueError):
-    """A part of the specification that the simulator cannot evaluate. The text names this part."""
+    """A part of the specification that the simulator cannot evaluate. The exception's text names this part."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def read(text: str, utilities: Iterable[str] = ()) -> Rules | None:
 
     Args:
         text: the module's script.
-        utilities: the texts of the module_utils that it uses. They may contain fragments of the specification.
+        utilities: the texts of the module_utils that the module uses. They may contain fragments of the specification.
 
     Raises:
         UnreadableError: a part of the specification cannot be evaluated.
@@ -128,7 +128,7 @@ def _fragment(name: str, utilities: Iterable[str]) -> Mapping[str, Any]:
 
 
 def _merged(spec: Mapping[str, Any], fragment: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge a fragment into a specification, which takes precedence. Join lists, as MergeFragmentSpec does."""
+    """Merge a fragment into a specification, whose values take precedence. Join lists, as MergeFragmentSpec does."""
     made = dict(spec)
     for key, value in fragment.items():
         if key not in made:
@@ -207,7 +207,7 @@ class _Reader:
         raise UnreadableError(f"the keys of the syntax node {type(node).__name__}")
 
     def _assignment(self, name: str) -> int:
-        """Return the position of the first value assigned to a variable. Raise UnreadableError if there is none."""
+        """Return the position of the first value assigned to a variable. Raise UnreadableError if none is assigned."""
         found = re.search(rf"^[ \t]*\${re.escape(name)}\s*=\s*", self._text, re.MULTILINE | re.IGNORECASE)
         if found is None:
             raise UnreadableError(f"the variable ${name}")

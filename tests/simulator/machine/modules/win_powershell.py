@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Ansible module win_powershell: it runs a script, and returns its output objects, streams and `$Ansible`.
+"""Simulate Ansible's win_powershell, which runs a script and returns its output objects, streams and `$Ansible`.
 
 Source: win_powershell.ps1 of ansible.windows 3.3.
 """

@@ -38,7 +38,7 @@ __all__ = ["RemoteCommand", "Runspace", "ScriptOutcome", "run_command_line", "ru
 class ScriptOutcome:
     """The result of a script: its output objects, its errors, its exit code, and the error that ended it.
 
-    `console` contains the output and all text that was written directly to the console, in order.
+    `console` contains the output and the text that was written directly to the console, in their original order.
     """
 
     output: list[object] = field(default_factory=list)
@@ -91,7 +91,7 @@ def run_script(
 
     Args:
         given: the pipeline input (`$input`).
-        runspace: stores variables and functions between scripts.
+        runspace: the runspace, which keeps variables and functions between scripts.
         variables: the values of the script's parameters by name.
         arguments: the script's arguments; if they are given, `variables` is ignored.
         commands: the commands of a PSRP client; by default only the script.
@@ -157,7 +157,7 @@ def _run_text(
 def _call(interpreter: Interpreter, block: Block, given: list[object], arguments: CommandArguments, emit: Emit) -> None:
     """Run a script with parameters, arguments or a process block in the runspace's own scope.
 
-    Its variables remain, except for the automatic variables of the call, such as `$args`.
+    The script's variables remain, except for the automatic variables of the call, such as `$args`.
     """
     scope = interpreter.runspace.scope
     piped = bool(given) or block.process is not None
@@ -175,7 +175,7 @@ def _call(interpreter: Interpreter, block: Block, given: list[object], arguments
 def _run_statements(
     interpreter: Interpreter, commands: Sequence[RemoteCommand], given: list[object], outcome: ScriptOutcome, emit: Emit
 ) -> None:
-    """Run the statements of a PSRP client in order. Each statement is a pipeline."""
+    """Run the statements of a PSRP client one after another. Each statement is a pipeline."""
     statement: list[RemoteCommand] = []
     for position, command in enumerate(commands):
         statement.append(command)
@@ -269,7 +269,7 @@ def printed(written: Sequence[object]) -> str:
 def run_command_line(
     session: Session, script: str | None, file: str | None, arguments: list[str], stdin: bytes
 ) -> ProgramResult:
-    """Run what a powershell.exe command line requests: -Command, -EncodedCommand, -File, or standard input."""
+    """Run the script that powershell.exe gets from -Command, -EncodedCommand, -File or standard input."""
     text = stdin.decode("utf-8-sig", errors="replace")
     if file is not None:
         path = session.absolute(file)

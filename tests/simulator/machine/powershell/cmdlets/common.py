@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def in_script(bound: Bound) -> bool:
-    """Return whether a script calls the cmdlet, rather than a module or program of the simulator."""
+    """Return whether the cmdlet's caller is a script, and not a module or program of the simulator."""
     return hasattr(bound.session, "call_block")
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Test-Path and Get-Item on the drives `Function:`, `Variable:` and `Alias:`."""
+"""Simulate Test-Path and Get-Item for the `Function:`, `Variable:` and `Alias:` drives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DRIVES = ("function", "variable", "alias")
 
 
 def answer(run: Interpreter, bound: Bound) -> list[object] | None:
-    """Return the result of a cmdlet for paths on `Function:`, `Variable:` or `Alias:`, or None if no path is on them.
+    """Return the result of a cmdlet for paths on `Function:`, `Variable:` or `Alias:`, or None for other paths.
 
     Raises:
         NotModelled: the cmdlet is neither Test-Path nor Get-Item, a path has a wildcard or is on another drive, or

@@ -74,7 +74,7 @@ def _stopping(bound: Bound, parameter: str, preference: str) -> str:
 
 
 def write_host(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Write-Host. It writes to the information stream, which the console shows unless it is redirected."""
+    """Simulate Write-Host. The console shows its output (the information stream) unless the stream is redirected."""
     separator = to_text(bound.get("Separator", " "))
     objects = items(bound.get("Object")) if "Object" in bound else list(bound.pipeline)
     newline = not bound.flag("NoNewline")
@@ -119,9 +119,9 @@ def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def write_output(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Write-Output, if the caller is not a PowerShell script.
+    """Simulate Write-Output for a caller that is not a PowerShell script.
 
-    It returns its input, including null. In scripts, `running/stages.py` does this.
+    Write-Output returns its input, including null. For scripts, `running/stages.py` simulates the cmdlet.
     """
     if "InputObject" in bound and (bound["InputObject"] is None or bound.flag("NoEnumerate")):
         return [bound["InputObject"]]

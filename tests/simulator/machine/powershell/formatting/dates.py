@@ -17,7 +17,7 @@ _MONTHS = (
 
 
 def long_date(value: datetime) -> str:
-    """Return a date as the console shows it: its property DateTime, which combines the formats D and T."""
+    """Return a date as the console shows it: its DateTime property, which combines the D and T formats."""
     day = f"{_DAYS[value.weekday()]}, {_MONTHS[value.month - 1]} {value.day}, {value.year}"
     return f"{day} {value.hour % 12 or 12}:{value:%M:%S} {_half(value)}"
 

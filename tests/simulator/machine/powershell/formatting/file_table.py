@@ -22,7 +22,7 @@ from simulator.machine.powershell.types.plain_text import to_text
 
 @dataclass
 class FileItem(PSObject):
-    """A FileInfo or DirectoryInfo object to display. `time_width` is the width of the column LastWriteTime."""
+    """A FileInfo or DirectoryInfo object to display. `time_width` is the width of the LastWriteTime column."""
 
     time_width: int = 26
 

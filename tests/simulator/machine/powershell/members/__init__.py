@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Properties and methods of values.
 
-Using a member that exists in .NET but is not modelled raises an error that names it. For a member that does not exist
-in .NET, the result is the same as in PowerShell: null for a property, an error for a method.
+Using a member that exists in .NET but is not modelled raises an error that names the member. For a member that does
+not exist in .NET, the result is the same as in PowerShell: null for a property, an error for a method.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def equal(left: object, right: object) -> bool:
 
 
 def index_of(found: Items, requested: object) -> int:
-    """Return the position of an item, or -1 if the collection does not contain it."""
+    """Return the position of an item, or -1 if the collection does not contain the item."""
     return next((at for at, item in enumerate(found) if equal(item, requested)), -1)
 
 

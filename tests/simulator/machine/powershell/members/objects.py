@@ -128,7 +128,7 @@ def type_names(value: PSObject) -> list[object]:
 
 
 def ps_object(value: object) -> object:
-    """Return the property `psobject` of a value.
+    """Return the `psobject` property of a value.
 
     Raises:
         NotModelled: the value is not an object with properties; for example, it is a string or a number.
@@ -147,7 +147,7 @@ def ps_object(value: object) -> object:
 
 
 def read(value: PSObject, name: str, *, strict: bool = False) -> object:
-    """Return the value of an object's property. If there is none, return None, or raise an error in strict mode."""
+    """Return the value of an object's property. If it does not exist, return None, or raise an error in strict mode."""
     lower = name.casefold()
     if isinstance(value, ErrorRecord) and lower in _RECORD:
         raise NotModelled(f"the property {name} of an error record")

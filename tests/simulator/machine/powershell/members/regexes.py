@@ -22,7 +22,7 @@ class Groups(list[object]):
     type_name = "System.Text.RegularExpressions.GroupCollection"
 
     def find(self, name: object) -> object:
-        """Return the group with this name or number, or None if it does not exist."""
+        """Return the group with this name or number, or None if there is no such group."""
         requested = to_text(name)
         return next((item for item in self if isinstance(item, PSObject) and item.get("Name") == requested), None)
 

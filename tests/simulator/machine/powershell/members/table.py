@@ -15,8 +15,8 @@ class Members:
     """The methods of a type, and the names of its members that are not modelled.
 
     Args:
-        methods: for each method's lower-case name, the minimum and maximum number of arguments, and the function that
-            implements it. The function is called with the value and the arguments.
+        methods: maps the lower-case name of each method to its minimum and maximum number of arguments, and to the
+            function that implements the method. The function is called with the value and the arguments.
         others: the lower-case names of methods and properties that exist in .NET but are not modelled; None if they are
             not known.
     """

@@ -35,7 +35,7 @@ def ticks(value: timedelta) -> int:
 
 
 def date_property(value: datetime, name: str) -> object:
-    """Return a date's property by its lower-case name, or NotImplemented if it does not exist."""
+    """Return a date's property by its lower-case name, or NotImplemented if there is no such property."""
     if name in ("year", "month", "day", "hour", "minute", "second"):
         return getattr(value, name)
     kind = Enumeration("Utc", 1, "System.DateTimeKind")
@@ -55,7 +55,7 @@ def date_property(value: datetime, name: str) -> object:
 
 
 def span_property(value: timedelta, name: str) -> object:
-    """Return a time span's property by its lower-case name, or NotImplemented if it does not exist."""
+    """Return a time span's property by its lower-case name, or NotImplemented if there is no such property."""
     seconds = value.total_seconds()
     sign = -1 if seconds < 0 else 1
     rest = abs(value)

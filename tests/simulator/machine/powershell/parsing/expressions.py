@@ -72,7 +72,7 @@ class Expressions:
         self._parent = parent
 
     def expression(self, scanner: TextScanner, level: int = 0, *, commas: bool = True) -> SyntaxNode:
-        """Parse an expression at a precedence level. Without `commas`, it ends at the first comma."""
+        """Parse an expression at a precedence level. Without `commas`, the expression ends at the first comma."""
         if level == len(_LEVELS):
             return self.array(scanner) if commas else self.unary(scanner)
         left = self.expression(scanner, level + 1, commas=commas)

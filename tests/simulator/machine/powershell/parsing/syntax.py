@@ -16,7 +16,7 @@ class SyntaxNode:
 
 @dataclass(frozen=True)
 class Literal(SyntaxNode):
-    """A constant. `text` is a number as the script spells it, because programs receive this spelling as an argument."""
+    """A constant. For a number, `text` is its spelling in the script, which programs receive as an argument."""
 
     value: object
     text: str | None = None
@@ -120,7 +120,7 @@ def _constants(node: SyntaxNode) -> list[object]:
         return [{"true": True, "false": False}.get(node.name.casefold())]
     if isinstance(node, ArrayLiteral):
         return [item for inner in node.items for item in _constants(inner)]
-    raise NotModelled("an argument of an attribute that is not a constant")
+    raise NotModelled("an attribute's argument that is not a constant")
 
 
 @dataclass(frozen=True)
@@ -312,7 +312,7 @@ class Flow(SyntaxNode):
 
 @dataclass(frozen=True)
 class Trap(SyntaxNode):
-    """A statement `trap [type] {…}`. The type may be empty."""
+    """A `trap [type] {…}` statement. The type may be empty."""
 
     kind: str
     body: tuple[SyntaxNode, ...]

@@ -48,7 +48,7 @@ _KNOWN = frozenset(
 
 
 class Present:
-    """The placeholder for the value of a parameter that is named without one: a switch, or a missing value."""
+    """The placeholder for the value of a parameter of which only the name is given, such as a switch."""
 
 
 PRESENT = Present()
@@ -67,8 +67,8 @@ class CommandArguments:
     """The arguments of a command.
 
     Args:
-        named: named values, in order.
-        positional: unnamed values.
+        named: the arguments with names, in their original order.
+        positional: the values of the arguments without names.
         loose: the parameters in the form `-Name value` that might be switches. Each entry is the name and the position
             of the value in `positional`.
     """
@@ -112,7 +112,7 @@ class Binding:
 
 
 def _flag(parameter: FunctionParameter, name: str) -> bool:
-    """Return a flag of a parameter from the first [Parameter()] that contains it, or False if none contains it."""
+    """Return a parameter's flag from the first [Parameter()] that contains the flag, or False if none contains it."""
     for attribute in parameter.attributes:
         if attribute.name == "parameter" and name in attribute.named:
             return attribute.flag(name)
@@ -313,7 +313,7 @@ def _by_position(binding: Binding, values: dict[str, object], left: list[object]
     if block.flag("positionalbinding", default=True) is False:
         order = [item for _, item in sorted(placed, key=lambda pair: pair[0])]
     if any(_sets(item) for item in order) and left:
-        raise NotModelled("arguments without a name for parameters of a parameter set")
+        raise NotModelled("positional arguments for parameters of a parameter set")
     remaining = next((item for item in block.parameters if _flag(item, "valuefromremainingarguments")), None)
     for parameter in order:
         if left and parameter is not remaining:

@@ -67,7 +67,7 @@ _FULL = {name.casefold(): name for name in (*BASES, EXCEPTION)}
 
 
 def full_exception_name(name: str) -> str | None:
-    """Return the full name of an exception, or None if it is unknown. `System.` may be missing in `name`."""
+    """Return the full name of an exception type, or None for an unknown type. `name` may omit `System.`."""
     lower = name.casefold()
     return _FULL.get(lower) or _FULL.get(f"system.{lower}")
 

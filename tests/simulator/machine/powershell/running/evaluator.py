@@ -80,7 +80,7 @@ class Evaluator:
             emit(value)
 
     def raw(self, node: SyntaxNode) -> object:
-        """Return the value of an expression, or EMPTY if it is a command or a method call that returned nothing."""
+        """Return the value of an expression, or EMPTY for a command or a method call that returned nothing."""
         if isinstance(node, Literal):
             return node.value
         if isinstance(node, VariableExpression):
@@ -274,7 +274,7 @@ class Evaluator:
         return byte_array(bytes(found)) if isinstance(found, (bytes, bytearray)) else found
 
     def _own_call(self, target: object, name: str, arguments: list[object]) -> object:
-        """Call a method that needs the interpreter; return NotImplemented for other methods."""
+        """Call a method that needs the interpreter. Return NotImplemented for other methods."""
         lower = name.casefold()
         if isinstance(target, PSObject):
             if target.type_name.endswith("InternalHost"):

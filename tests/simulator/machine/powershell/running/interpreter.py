@@ -111,7 +111,7 @@ class Interpreter:
                 self.report(error)
 
     def report(self, error: CmdletError) -> None:
-        """Write the error that ended a statement, or raise it again if it ends more than the statement."""
+        """Write the error that ended a statement. If the error ends more than the statement, raise it again instead."""
         self.note(error)
         self.variables.success = False
         action = self.preference("ErrorActionPreference")
