@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Static members of types and new objects: `[math]::PI`, `[string]::Join()`, `::new()`, New-Object."""
+"""Static members of types, and the creation of objects: `[math]::PI`, `[string]::Join()`, `::new()`, New-Object."""
 
 from __future__ import annotations
 
