@@ -17,7 +17,7 @@ from simulator.machine.windows_paths import normalise
 
 
 class StopSignal(threading.Event):
-    """An event that is also set when its parent event is set, so that a process ends with the process that started it."""
+    """An event that is also set when its parent event is set. A process thus ends with the process that started it."""
 
     def __init__(self, parent: threading.Event) -> None:
         super().__init__()

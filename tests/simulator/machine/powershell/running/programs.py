@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ProgramStage:
-    """A program in a pipeline. Pipeline input becomes its standard input, and each line of its output becomes an object."""
+    """A program in a pipeline. Pipeline input becomes its standard input, and each output line becomes an object."""
 
     def __init__(self, run: Interpreter, name: str, step: PipelineStep, emit: Emit) -> None:
         self._run = run

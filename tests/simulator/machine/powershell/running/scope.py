@@ -180,7 +180,7 @@ class VisibleVariables:
         return known or lower in ("null", "?") or self._automatic(lower) is not None
 
     def set(self, name: str, value: object, *, kind: str | None = None) -> None:
-        """Set a variable in the scope that a prefix of `name` (such as `global:`) selects, or in the current scope.
+        """Set a variable in the current scope, unless `name` has a scope prefix such as `global:`.
 
         This value and later values of the variable are converted to the type `kind`.
         """
@@ -237,7 +237,7 @@ class VisibleVariables:
         return None
 
     def define(self, name: str, block: Block, *, is_filter: bool) -> None:
-        """Define a function in the scope that a prefix of `name` (such as `global:`) selects, or in the current scope."""
+        """Define a function in the current scope, unless `name` has a scope prefix such as `global:`."""
         space, lower = self._place(name)
         bare = name.rpartition(":")[2]
         self._chain(space)[0].functions[lower] = FunctionInfo(bare, block, is_filter)

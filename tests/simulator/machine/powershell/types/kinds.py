@@ -3,8 +3,8 @@
 """.NET types without a counterpart in Python.
 
 Python's int, float, str, bool and list represent Int32, Double, String, Boolean and Object[]. A plain dict, which
-cmdlets return, is treated as a Hashtable. The numbers, characters and collections in this module are subclasses of these Python
-types, so that cmdlets accept them without conversion.
+cmdlets return, is treated as a Hashtable. The numbers, characters and collections in this module are subclasses of
+these Python types, so that cmdlets accept them without conversion.
 """
 
 from __future__ import annotations
