@@ -57,7 +57,7 @@ class Control:
         }
 
     def set_fault(self, fault: TransportFault) -> Callable[[], None] | None:
-        """Set a fault. Return a function that causes the fault immediately if its `request` is 0, or else None."""
+        """Set a fault. If its `request` is 0, return a function that causes the fault immediately, otherwise None."""
         if fault.request > 0:
             self._faults.add(fault)
             return None
