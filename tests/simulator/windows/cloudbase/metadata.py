@@ -59,7 +59,7 @@ class CloudbaseService:
         return []
 
     def get_admin_username(self) -> str | None:
-        """Return the name of the account to create, or None for the configured name."""
+        """Return the name of the account to create, or None if the configured name applies."""
         return None
 
     def get_user_data(self) -> bytes | None:
@@ -105,7 +105,7 @@ class _ConfigDrive(CloudbaseService):
 
 
 class NoCloudDrive(_ConfigDrive):
-    """The metadata service NoCloudConfigDriveService, which reads a config drive in the format of NoCloud."""
+    """The NoCloudConfigDriveService metadata service, which reads a config drive in the format of NoCloud."""
 
     name, label, first = "NoCloudConfigDriveService", "cidata", "meta-data"
 
@@ -131,7 +131,7 @@ class NoCloudDrive(_ConfigDrive):
 
 
 class OpenStackDrive(_ConfigDrive):
-    """The metadata service ConfigDriveService, which reads a config drive in the format of OpenStack."""
+    """The ConfigDriveService metadata service, which reads a config drive in the format of OpenStack."""
 
     name, label, first = "ConfigDriveService", "config-2", "openstack/latest/meta_data.json"
 
@@ -152,7 +152,7 @@ class OpenStackDrive(_ConfigDrive):
         return [key.strip() for key in (self._data().get("public_keys") or {}).values()]
 
     def get_admin_username(self) -> str | None:
-        """Return the name of the account to create, or None for the configured name."""
+        """Return the name of the account to create, or None if the configured name applies."""
         return (self._data().get("meta") or {}).get("admin_username")
 
     def get_user_data(self) -> bytes | None:
