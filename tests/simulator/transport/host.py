@@ -233,7 +233,7 @@ class Host(Protocol):
         """Store the node's network ports. This is called once, before the ports open."""
 
     def accounts(self) -> Mapping[str, LogonAccount]:
-        """Return a mapping of case-insensitive names to accounts. This is called for every logon."""
+        """Return the accounts that can log on, keyed by case-insensitive name. This is called for every logon."""
 
     def winrm(self) -> WinrmSettings:
         """Return the settings in winrm/config. This is called when ports open, and for every connection and request."""

@@ -109,7 +109,7 @@ class WinrsShell(Shell):
     def send(self, request: WsmanRequest) -> None:
         """Pass standard input to a command.
 
-        A command with a pipe starts when the input ends. A running command with a console reads the input at once.
+        If the input is a pipe, the command starts when the input ends. Input from a console goes to a running command.
         """
         command_id, data, end = input_stream(request)
         with self.changed:

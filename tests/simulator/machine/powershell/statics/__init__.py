@@ -121,7 +121,7 @@ class Grid(PSObject):
 
 
 def default_of(element: str) -> object:
-    """Return the initial value of the cells of a new array with elements of the given type."""
+    """Return the initial value of each element of a new array of the type `element`."""
     if element in INTEGERS or element in ("System.Boolean", "System.Double"):
         return cast(element, 0)
     if element in ("System.Object", "System.String"):

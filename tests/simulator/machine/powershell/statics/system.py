@@ -52,7 +52,7 @@ def _set_variable(session: Session, given: list[object]) -> object:
 
 
 def _file(session: Session, given: list[object], name: str) -> str:
-    """Return the path of a file to read. If the file is missing or is a folder, raise the .NET method's error."""
+    """Return the path of a file to read. If the file is missing or a folder, raise the error of .NET's File class."""
     path = session.absolute(to_text(given[0]))
     files = session.machine.files
     if files.is_directory(path):
