@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The processes of a machine. Programs, services and remote commands run in a process, and stop when it ends."""
+"""The processes of a machine. A program, service or remote command stops when its process ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simulator.machine.windows_paths import normalise
 
 
 class StopSignal(threading.Event):
-    """An event that is also set when its parent is set, so that a process ends with the process that started it."""
+    """An event that is also set when its parent event is set. A process thus ends with the process that started it."""
 
     def __init__(self, parent: threading.Event) -> None:
         super().__init__()

@@ -40,7 +40,7 @@ class NotExecutableError(Exception):
 
 
 class ProgramTimeoutError(Exception):
-    """Raised if a program was killed at its time limit. `result` is what the program returned when it was killed."""
+    """Raised if a program was killed at its time limit. `result` is the program's result up to that time."""
 
     def __init__(self, result: ProgramResult) -> None:
         super().__init__("timeout")
@@ -186,7 +186,7 @@ class MachinePrograms:
     def _finish(
         self, program: Program, invocation: Invocation, caller: threading.Event, late: threading.Event
     ) -> ProgramResult:
-        """Run a program until it ends by itself, the time limit is reached, or its caller ends."""
+        """Run a program until it ends by itself, the time limit is reached, or the caller's process ends."""
         try:
             if caller.is_set():
                 raise ProcessEndedError

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Access the real folder with a simulated drive's files. Handles case-insensitive names, links and sizes."""
+"""Access the real folder that stores a simulated drive's files. Handles case-insensitive names, links and sizes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def below(folder: Path, names: Sequence[str]) -> Path:
-    """Return the path of the item with the given names below a folder, ignoring case.
+    """Append names to a folder's path, with the capitalization of the existing files and folders.
 
-    Names of missing items keep the given case.
+    Names of missing items stay as given.
     """
     exact = folder.joinpath(*names)
     if not names or exact.exists():

@@ -222,7 +222,7 @@ class Registry:
             raise RegistryDeniedError("\\".join(names))
 
     def values(self, path: str) -> dict[str, Value]:
-        """Return the values of a key by name. A missing key has no values."""
+        """Return a mapping of value names to the values of a key. A missing key has no values."""
         with self._lock:
             key = self._find(path)
             return dict(key.values.values()) if key else {}
@@ -234,7 +234,10 @@ class Registry:
             return sorted((below.name for below in key.subkeys.values()), key=str.upper) if key else []
 
     def write(self, path: str, entries: Mapping[str, object]) -> None:
-        """Write values: str as String, int as DWord, list as MultiString, bytes as Binary, Value unchanged."""
+        """Write values to a key. A str becomes a String, an int a DWord, a list a MultiString, and bytes a Binary.
+
+        An instance of Value is written unchanged.
+        """
         self.create_key(path)
         for name, entry in entries.items():
             value = entry if isinstance(entry, Value) else Value(entry, _kind(entry))

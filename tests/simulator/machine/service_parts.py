@@ -58,7 +58,7 @@ class Resolved:
 
 @dataclass
 class ServiceRuntime:
-    """The state of a service that the service control manager keeps until the next boot."""
+    """The part of a service's state that the service control manager keeps until the next boot."""
 
     state: State = "Stopped"
     running: RunningService | None = None

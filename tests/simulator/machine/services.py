@@ -66,12 +66,12 @@ class Services:
         self.machine: Machine
         self.events: list[str] = []
         self.started: list[str] = []
-        """The names of the services that have started since the last boot, in the order of their starts."""
+        """The names of the services that have started since the last boot, in the order in which they started."""
         self.first_at_boot: Sequence[str] = ()
-        """Services that start before the others of their load ordering group (or without a group) at the next boots."""
+        """Services that start first in their load ordering group, or first among services without a group."""
 
     def names(self) -> list[str]:
-        """Return the sorted names of all services, without the drivers of a new Windows installation."""
+        """Return the sorted names of all services, except the drivers that are part of a new Windows installation."""
         found = self._registry.subkeys(ROOT)
         return sorted((name for name in found if self._registry.get(f"{ROOT}\\{name}", "ImagePath")), key=str.casefold)
 
@@ -161,7 +161,7 @@ class Services:
         """Start a service after its dependencies, and wait until it is running.
 
         Raises:
-            ServiceError: with code 2, 5, 193, 1053, 1056, 1058, 1059, 1060, 1068, 1072 or 1075, or its program's error.
+            ServiceError: with code 2, 5, 193, 1053, 1056, 1058, 1059, 1060, 1068, 1072 or 1075, or the program's error.
         """
         with self._changing():
             self._require(name)
@@ -290,7 +290,7 @@ class Services:
         self.started.append(service.name)
 
     def _run(self, found: Resolved, program: ServiceProgram, service: Service) -> RunningService:
-        """Start a program. Raise ServiceError: 5 if it may not be executed, 1053 if its files are not accessible."""
+        """Start a program. Raise ServiceError 5 if it may not be executed, or 1053 if its files are not accessible."""
         try:
             self.machine.files.require(found.path, check.EXECUTE)
         except PermissionError:

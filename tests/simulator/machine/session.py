@@ -37,7 +37,7 @@ class Session:
     standard_error: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:
-        """Add the environment variables that the machine sets for the user. If `directory` is empty, set it."""
+        """Add the environment variables that Windows sets for the user. `directory` defaults to the profile folder."""
         self.environment = {**self.machine.user_environment(self.user), **self.environment}
         self.directory = self.directory or self.variable("USERPROFILE", "C:\\")
 

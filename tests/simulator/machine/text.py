@@ -46,7 +46,7 @@ def type_text(value: object) -> str:
 def member_text(value: object) -> str:
     """Return a property's value as it appears in the text of a PSCustomObject.
 
-    A collection appears as the name of its type, and a nested PSCustomObject as empty text.
+    A collection appears as the name of its type, and a nested PSCustomObject as an empty string.
 
     Sources: PSObject.ToString with recurse: false, and https://github.com/PowerShell/PowerShell/issues/6163
     """

@@ -11,7 +11,7 @@ from simulator.transport.host import ConsoleInput
 
 
 def typed(console: ConsoleInput, program: str, argv: Sequence[str]) -> bytes | ProgramResult:
-    """Return the input that a program reads from its console, or an error result if this is not modelled.
+    """Return the input that a program reads from its console, or an error result if such input is not modelled.
 
     Args:
         program: the file name of the program.

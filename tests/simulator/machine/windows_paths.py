@@ -77,7 +77,7 @@ def is_on_share(path: str) -> bool:
 
 
 def root(path: str) -> str:
-    r"""Return the root of a path in lower case, such as `c:\`, after the prefix `\\?\` if the path has this prefix."""
+    r"""Return the root of a path in lower case, such as `c:\`, including any prefix `\\?\`."""
     prefix = LONG if path.startswith(LONG) else ""
     return (prefix + normalise(path)[:3]).casefold()
 

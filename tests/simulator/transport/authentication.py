@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Authenticate clients: with Basic for each request, or with NTLM (raw or in SPNEGO) for each connection.
 
-Without TLS, NTLM encrypts the messages ([MS-WSMV] 2.2.9.1) as multipart/encrypted with one part each.
+Without TLS, NTLM encrypts each message, which is sent as multipart/encrypted with one part ([MS-WSMV] 2.2.9.1).
 """
 
 from __future__ import annotations

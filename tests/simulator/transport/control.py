@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Handle the HTTP requests with which tests and the demo control a simulated node.
 
-They use the ports of WinRM: `GET /simulator/status`, and `POST` for other paths below `/simulator/`.
+These requests use the ports of WinRM: `GET /simulator/status`, and `POST` for other paths below `/simulator/`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Control:
         }
 
     def set_fault(self, fault: TransportFault) -> Callable[[], None] | None:
-        """Set a fault. Return a function that causes the fault immediately if its `request` is 0, or else None."""
+        """Set a fault. If its `request` is 0, return a function that causes the fault immediately, otherwise None."""
         if fault.request > 0:
             self._faults.add(fault)
             return None

@@ -35,9 +35,9 @@ class WinrmSettings:
     """The settings in winrm/config that control who may access the machine, and how.
 
     Args:
-        transports: `HTTP`, `HTTPS` or both: the transports with a working listener.
+        transports: the transports with a working listener: `HTTP`, `HTTPS` or both.
         basic, negotiate: the settings in winrm/config/service/auth.
-        allow_unencrypted: the setting in winrm/config/service: whether unencrypted messages are accepted without TLS.
+        allow_unencrypted: whether unencrypted messages are accepted without TLS (in winrm/config/service).
         certificate: the HTTPS listener's certificate and private key, in PEM. If empty, the node uses the certificate
             that all nodes share.
     """
@@ -53,7 +53,7 @@ class ConsoleInput(Protocol):
     """The input that a client types while a command runs."""
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Wait until the input or the command ends, and return the input. With `to_exit`, a line `exit` ends it."""
+        """Return the input when it or the command has ended. With `to_exit`, a line `exit` ends the input."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class ScriptResult:
 
 
 class NodePorts(Protocol):
-    """What a machine can do to the network ports and the shells of its node.
+    """The operations that a machine can perform on the network ports and the shells of its node.
 
     The machine may call these methods from any thread, even during a command.
     """
@@ -233,7 +233,7 @@ class Host(Protocol):
         """Store the node's network ports. This is called once, before the ports open."""
 
     def accounts(self) -> Mapping[str, LogonAccount]:
-        """Return the accounts that can log on, by case-insensitive name. This is called for every logon."""
+        """Return the accounts that can log on, keyed by case-insensitive name. This is called for every logon."""
 
     def winrm(self) -> WinrmSettings:
         """Return the settings in winrm/config. This is called when ports open, and for every connection and request."""

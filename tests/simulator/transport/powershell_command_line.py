@@ -3,7 +3,7 @@
 """Parse PowerShell command lines, such as `PowerShell -NoProfile … -EncodedCommand xxx`.
 
 Sources of the rules: CommandLineToArgvW for words, about_PowerShell_exe (5.1) for parameters, and
-CommandLineParameterParser in the repository PowerShell/PowerShell for the abbreviations of parameters.
+CommandLineParameterParser in the PowerShell/PowerShell repository for the abbreviations of parameters.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class PowerShellCommandLine:
         file: the path that follows -File.
         arguments: the arguments after this path.
         switches: the full names of the switches without the dash, in lower case, such as noprofile.
-        options: the values of parameters by the parameters' full names in lower case, such as executionpolicy.
+        options: maps the lower-case full names of parameters, such as executionpolicy, to the parameters' values.
         reads_stdin: whether standard input contains the script (`-Command -`, `-File -`, or no script).
     """
 

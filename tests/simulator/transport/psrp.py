@@ -212,7 +212,7 @@ def _not_serialized(error: Exception) -> ScriptResult:
 
 
 def _take_fragments(outgoing: deque[bytes], limit: int) -> bytes:
-    """Remove and return as many whole payloads as fit into a number of bytes, but at least one."""
+    """Remove the first payloads from a queue, up to a number of bytes but at least one payload, and return them."""
     taken = bytearray(outgoing.popleft())
     while outgoing and len(taken) + len(outgoing[0]) <= limit:
         taken += outgoing.popleft()

@@ -33,7 +33,7 @@ _INFORMATIONAL = ["System.Management.Automation.InformationalRecord", "System.Ob
 
 
 def read_pipeline(pipeline: Any) -> PipelineRequest:
-    """Return the request of a client from psrpcore's PowerShell object."""
+    """Convert psrpcore's PowerShell object to a client's request."""
     return PipelineRequest(
         tuple(
             PipelineCommand(

@@ -30,7 +30,7 @@ class WinrmService:
     Args:
         host: the machine.
         counters: the counters of the node.
-        max_envelope_size: the size limit in bytes; the default of MaxEnvelopeSizekb in winrm/config is 500.
+        max_envelope_size: the size limit of an envelope in bytes; MaxEnvelopeSizekb in winrm/config defaults to 500.
         max_shells_per_user: the maximum number of open shells and runspace pools per user (winrm/config/winrs).
     """
 

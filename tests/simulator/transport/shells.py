@@ -25,7 +25,7 @@ STATE = wsman.SHELL + "/CommandState/"
 
 @dataclass(frozen=True)
 class ShellContext:
-    """The context of a shell: its host, the counters, the user who opened it, and the user's IP address."""
+    """The context of a shell: its host, the node's counters, the user who opened it, and the user's IP address."""
 
     host: Host
     counters: Counters
@@ -39,7 +39,7 @@ class Shell(ABC):
     Args:
         shell_id: an upper-case UUID.
         resource_uri: the resource URI, which identifies the kind of shell.
-        context: the context of the shell.
+        context: the shell's host, counters and user.
     """
 
     def __init__(self, shell_id: str, resource_uri: str, context: ShellContext) -> None:

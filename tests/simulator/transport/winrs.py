@@ -45,7 +45,7 @@ class Console:
         self._changed.notify_all()
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Wait until the input or the command ends, and return the input. With `to_exit`, a line `exit` ends it."""
+        """Return the input when it or the command has ended. With `to_exit`, a line `exit` ends the input."""
         with self._changed:
             while not self._ended and not self.stopped.is_set():
                 lines = [line.strip().lower() for line in bytes(self._typed).splitlines()]
@@ -109,7 +109,7 @@ class WinrsShell(Shell):
     def send(self, request: WsmanRequest) -> None:
         """Pass standard input to a command.
 
-        If the input is a pipe, its end starts the command. If it is a console, the running command reads from it.
+        If the input is a pipe, the command starts when the input ends. Input from a console goes to a running command.
         """
         command_id, data, end = input_stream(request)
         with self.changed:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Owners and access lists of Windows' own folders and files on a fresh Windows Server."""
+"""Owners and access lists of Windows' own folders and files on a newly installed Windows Server."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FOLDERS = {
     "c:\\program files (x86)": _WINDOWS,
     "c:\\users": _USERS,
 }
-"""The security descriptors of Windows' own folders, by lower-case path."""
+"""Maps the lower-case paths of Windows' own folders to their security descriptors."""
 
 # icacls C:\Windows\System32\mmc.exe: everyone may read and execute, and only TrustedInstaller may do more.
 # https://support.moonpoint.com/os/windows/commands/icacls.php

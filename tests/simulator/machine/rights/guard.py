@@ -54,7 +54,7 @@ class Guard:
         self._known: dict[tuple[str, Token], tuple[SecurityDescriptor, int]] = {}
 
     def following(self, follow: Callable[[str], str]) -> Guard:
-        """Return a guard with the same access lists but another function `follow`, such as for a container's paths."""
+        """Return a guard with the same access lists but another function for following links, such as a container's."""
         return Guard(self._lists, self._acting, follow)
 
     @property

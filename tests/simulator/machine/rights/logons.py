@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Create the access tokens of accounts. They depend on local groups and on the assigned privileges.
+"""Create the access tokens of accounts. The tokens depend on local groups and on the assigned privileges.
 
 Source: https://learn.microsoft.com/windows-server/security/windows-authentication/windows-logon-scenarios
 """
@@ -53,6 +53,6 @@ def _user(machine: Machine, account: str) -> Token:
 
 
 def _elsewhere(account: str) -> str:
-    """Return a made-up SID for the domain to which an account belongs. It depends only on the domain's name."""
+    """Return a made-up SID for the domain to which an account belongs. The SID depends only on the domain's name."""
     domain = account.casefold().rpartition("\\")[0]
     return f"S-1-5-21-1-1-{zlib.crc32(domain.encode())}"

@@ -60,7 +60,7 @@ class Token:
 
     Args:
         user: the SID of the account.
-        groups: the SIDs of its groups.
+        groups: the SIDs of the account's groups.
         privileges: the privileges of the account. A program has to enable a privilege before it can use the privilege.
     """
 
@@ -80,7 +80,7 @@ class Token:
 
     @property
     def owner(self) -> str:
-        """The SID that owns the new items of the account.
+        """The SID of the owner of items that the account creates.
 
         Source: https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object
         """
@@ -98,7 +98,7 @@ def abbreviated(full: str) -> str:
 
 
 def service_sid(name: str) -> str:
-    r"""Return the SID of the account `NT SERVICE\NAME` of a service.
+    r"""Return the SID of a service's account, `NT SERVICE\NAME`.
 
     The SID consists of S-1-5-80 and the SHA-1 hash of the name. Source: MS-DTYP 2.4.2.4
     """

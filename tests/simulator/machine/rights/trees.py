@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def undeletable(files: FileSystem, path: str) -> list[str]:
-    """Return the paths of the items in a folder that the acting user may not delete.
+    """Return the paths of those items in a folder that the acting user may not delete.
 
-    If the user may delete all of them but not the folder or file `path` itself, the list contains only `path`.
+    If the user may delete all items but not the folder or file `path` itself, the list contains only `path`.
     """
     guard = files.guard
     if guard.token is None:

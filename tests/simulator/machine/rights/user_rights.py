@@ -47,7 +47,7 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass
 class UserRights:
-    """The user rights that were assigned anew: the SIDs of the accounts by the name of the right."""
+    """User rights whose default assignment was replaced, mapped to the SIDs of the accounts that now have them."""
 
     assigned: dict[str, list[str]] = field(default_factory=dict)
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Process the keys of a cloud-config in the order of cloudbase-init.
+"""Process the keys of a cloud-config in the order in which cloudbase-init processes them.
 
 Sources: userdataplugins/cloudconfig.py and cloudconfigplugins of cloudbase-init.
 """
@@ -58,7 +58,7 @@ def process(run: CloudbaseRun, content: bytes) -> int:
 
 
 def _write_files(run: CloudbaseRun, value: Any) -> bool:
-    """Write files. Owner and permissions have no effect: os.chmod sets no access list on Windows."""
+    """Write files, ignoring `owner` and `permissions`: os.chmod sets no access list on Windows."""
     for item in [value] if isinstance(value, dict) else value:
         if not {"path", "content"} <= set(item):
             run.log("WARNING", f"{_MODULE}plugins.write_files", f"Missing required keys from file information {item}")

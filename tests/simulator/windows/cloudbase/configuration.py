@@ -56,7 +56,7 @@ class CloudbaseConfiguration:
         return self.text(name, str(default)).casefold() in ("true", "1", "on", "yes")
 
     def items(self, name: str, default: str = "") -> list[str]:
-        """Return the items of an option that is a list, separated by commas."""
+        """Return the items of an option whose value is a comma-separated list."""
         return [item.strip() for item in self.text(name, default).split(",") if item.strip()]
 
 

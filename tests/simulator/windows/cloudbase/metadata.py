@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Simulate the metadata services of cloudbase-init: NoCloud and OpenStack on a config drive, and the empty service.
 
-A machine's setting `config_drive` describes its config drive: `label`, and `files` with the contents by path.
+A machine's `config_drive` setting contains the drive's `label` and a `files` mapping of paths to contents.
 Services that need a network or a hypervisor find nothing. Source: cloudbaseinit/metadata
 """
 
@@ -34,7 +34,7 @@ _ABSENT = frozenset(
 
 
 class MetadataNotExistingError(Exception):
-    """Raised if a file is missing in the metadata. cloudbase-init calls this NotExistingMetadataException."""
+    """Raised if a file is missing in the metadata. cloudbase-init calls this error NotExistingMetadataException."""
 
 
 class UnknownMetadataServiceError(Exception):
@@ -47,7 +47,7 @@ class CloudbaseService:
     name = "EmptyMetadataService"
 
     def get_instance_id(self) -> str | None:
-        """Return the ID of the instance, or None. The state of plugins is stored under this ID."""
+        """Return the ID of the instance, under which plugins' state is stored, or None if there is no ID."""
         return None
 
     def get_host_name(self) -> str | None:
@@ -59,7 +59,7 @@ class CloudbaseService:
         return []
 
     def get_admin_username(self) -> str | None:
-        """Return the name of the account to create, or None for the configured name."""
+        """Return the name of the account to create, or None if the configured name applies."""
         return None
 
     def get_user_data(self) -> bytes | None:
@@ -105,7 +105,7 @@ class _ConfigDrive(CloudbaseService):
 
 
 class NoCloudDrive(_ConfigDrive):
-    """The metadata service NoCloudConfigDriveService, which reads a config drive in the format of NoCloud."""
+    """The NoCloudConfigDriveService metadata service, which reads a config drive in the format of NoCloud."""
 
     name, label, first = "NoCloudConfigDriveService", "cidata", "meta-data"
 
@@ -131,7 +131,7 @@ class NoCloudDrive(_ConfigDrive):
 
 
 class OpenStackDrive(_ConfigDrive):
-    """The metadata service ConfigDriveService, which reads a config drive in the format of OpenStack."""
+    """The ConfigDriveService metadata service, which reads a config drive in the format of OpenStack."""
 
     name, label, first = "ConfigDriveService", "config-2", "openstack/latest/meta_data.json"
 
@@ -152,7 +152,7 @@ class OpenStackDrive(_ConfigDrive):
         return [key.strip() for key in (self._data().get("public_keys") or {}).values()]
 
     def get_admin_username(self) -> str | None:
-        """Return the name of the account to create, or None for the configured name."""
+        """Return the name of the account to create, or None if the configured name applies."""
         return (self._data().get("meta") or {}).get("admin_username")
 
     def get_user_data(self) -> bytes | None:

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Load plugins that are not part of cloudbase-init.
 
-They are Python files in the folder Python\Lib\site-packages of cloudbase-init.
-A simulated cloudbase-init runs such a file with the simulator's Python. The file can import the parts of the package
-`cloudbaseinit` that are modelled here, and the packages that cloudbase-init's Python contains.
+Such plugins are Python files in cloudbase-init's folder Python\Lib\site-packages.
+A simulated cloudbase-init runs such a file with the simulator's Python. The file can import the parts of the
+`cloudbaseinit` package that are modelled here, and the packages that cloudbase-init's Python contains.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def load(run: CloudbaseRun, class_path: str) -> type[Any]:
 
 
 def _modules(run: CloudbaseRun) -> dict[str, SimpleNamespace]:
-    """Return the modelled modules of cloudbaseinit, by the names of the packages that contain them."""
+    """Return a mapping of the names of cloudbaseinit's packages to the packages' modelled modules."""
     plugin = type("UserDataPlugin", (user_data.CloudbaseUserDataPlugin,), {"run": run})
     services = SimpleNamespace(NotExistingMetadataException=MetadataNotExistingError)
     return {

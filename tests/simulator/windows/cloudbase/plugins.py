@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulate cloudbase-init's plugins. Each returns its state, and whether the machine has to reboot.
+"""Simulate cloudbase-init's plugins. Each plugin returns its state, and whether the machine has to reboot.
 
 Source: cloudbaseinit/plugins
 """

@@ -137,7 +137,7 @@ class _RunningCloudbase:
 
 
 class _OpenStackService:
-    """The service program OpenStackService.exe, with the arguments NAME PROGRAM ARGUMENTS."""
+    """The OpenStackService.exe service program, with the arguments NAME PROGRAM ARGUMENTS."""
 
     def start(self, machine: Machine, service: Service) -> RunningService:
         """Start the program that the service runs."""

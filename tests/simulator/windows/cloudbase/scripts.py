@@ -34,7 +34,7 @@ def plugin_result(code: int) -> tuple[int, bool]:
 def run_data(run: CloudbaseRun, data: bytes) -> int:
     """Run the script or scripts in user data, and return the sum of their exit codes.
 
-    If the data is no script or is a script for bash, which Windows lacks, log this and return 0.
+    If the data is not a script, or is a bash script (which Windows cannot run), log a message and return 0.
     """
     found = _kind(data)
     if found is None:

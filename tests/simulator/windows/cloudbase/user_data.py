@@ -59,7 +59,7 @@ def template_engine(data: bytes) -> JinjaEngine | None:
 class CloudbaseUserDataPlugin:
     """cloudbase-init's UserDataPlugin.
 
-    Plugins are created without arguments, so `own_plugins.py` derives a subclass whose attribute `run` is set.
+    Plugins are created without arguments, so `own_plugins.py` derives a subclass whose `run` attribute is set.
     """
 
     run: CloudbaseRun

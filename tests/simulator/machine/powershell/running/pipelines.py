@@ -55,7 +55,7 @@ class PipelineStage(Protocol):
 
 
 class Redirected:
-    """A command with its own streams, some of which may be redirected. The commands that it calls use them as well."""
+    """A command with its own streams, some of which may be redirected. Commands that it calls use the same streams."""
 
     def __init__(self, run: Interpreter, stage: PipelineStage, sinks: Sinks, close: Callable[[], None]) -> None:
         self._run = run
@@ -236,7 +236,7 @@ class PipelineRunner:
     def _into_file(
         self, redirection: Redirection, emit: Emit, close: Callable[[], None]
     ) -> tuple[Emit, Callable[[], None]]:
-        """Return a function that receives a stream's objects, and one that writes them to the file afterwards."""
+        """Return a function that collects a stream's objects, and a function that writes them to the target file."""
         if isinstance(redirection.target, str):
             return emit, close
         value = self._run.evaluator.value(redirection.target)

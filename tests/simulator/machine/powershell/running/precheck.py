@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The check that rejects a script before it has any effect, if it contains syntax or commands that are not modelled.
+"""The check that rejects a script with unmodelled syntax or commands before the script has any effect.
 
 The check covers only what is certain to run: the script's own statements up to the first `exit`, `return`, `throw`,
 `break` or `continue`, excluding conditions, loops, `try`, functions and the operands of binary operators. Everything

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ProgramStage:
-    """A program. Pipeline input becomes its standard input, and each line of its output becomes an object."""
+    """A program in a pipeline. Pipeline input becomes its standard input, and each output line becomes an object."""
 
     def __init__(self, run: Interpreter, name: str, step: PipelineStep, emit: Emit) -> None:
         self._run = run
@@ -93,7 +93,7 @@ class ModelledScript:
 
 
 class ScriptFile:
-    """A script file. `exit` ends only this script, unless it is in a begin or process block."""
+    """A script file in a pipeline. An `exit` statement outside begin and process blocks ends only this script."""
 
     def __init__(self, run: Interpreter, name: str, step: PipelineStep, emit: Emit, *, piped: bool) -> None:
         path = run.session.absolute(name)

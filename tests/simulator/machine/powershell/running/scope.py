@@ -55,7 +55,7 @@ class FunctionInfo:
 class VariableScope:
     """The variables, functions and strict mode of a function, a script or the runspace.
 
-    `script` is the scope of `$script:`. `top` is this scope itself if a script file has created it, otherwise None.
+    `script` is the scope of `$script:`. `top` is this scope itself if it was created for a script file, otherwise None.
     """
 
     parent: VariableScope | None = None
@@ -122,7 +122,7 @@ class VisibleVariables:
         self.success = True
 
     def _place(self, name: str) -> tuple[str, str]:
-        """Split a name such as `env:Path` into its namespace (which may be empty) and the rest, in lower case."""
+        """Split a name such as `env:Path` into its namespace (which may be empty) and the rest, both in lower case."""
         drive, colon, rest = name.partition(":")
         if not colon:
             return "", name.casefold()
@@ -180,7 +180,7 @@ class VisibleVariables:
         return known or lower in ("null", "?") or self._automatic(lower) is not None
 
     def set(self, name: str, value: object, *, kind: str | None = None) -> None:
-        """Set a variable in the scope that `name` contains, such as `global:`, or else in the current scope.
+        """Set a variable in the current scope, unless `name` has a scope prefix such as `global:`.
 
         This value and later values of the variable are converted to the type `kind`.
         """
@@ -229,7 +229,7 @@ class VisibleVariables:
             self.session.environment[name] = to_text(value)
 
     def function(self, name: str) -> FunctionInfo | None:
-        """Return a function that a script has defined, or None if it does not exist."""
+        """Return a function that a script has defined, or None if no such function exists."""
         space, lower = self._place(name)
         for scope in self._chain(space if space in _NAMESPACES else ""):
             if lower in scope.functions:
@@ -237,7 +237,7 @@ class VisibleVariables:
         return None
 
     def define(self, name: str, block: Block, *, is_filter: bool) -> None:
-        """Define a function in the scope that `name` contains, such as `global:`, or else in the current scope."""
+        """Define a function in the current scope, unless `name` has a scope prefix such as `global:`."""
         space, lower = self._place(name)
         bare = name.rpartition(":")[2]
         self._chain(space)[0].functions[lower] = FunctionInfo(bare, block, is_filter)

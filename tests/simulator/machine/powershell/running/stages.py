@@ -107,7 +107,7 @@ class CmdletStage:
         self.given.append(item)
 
     def action(self, parameter: str, preference: str) -> str:
-        """Return the action for a stream, such as `Stop`: the value of the parameter, or else of the variable."""
+        """Return the action for a stream, such as `Stop`, from a common parameter or from a preference variable."""
         own = self.values.get(parameter)
         return str(own) if own is not None else self.run.preference(preference)
 
@@ -180,7 +180,7 @@ class ForEachStage(CmdletStage):
     def begin(self) -> None:
         """Bind the parameters, and run the begin block.
 
-        The begin block is the value of -Begin. Without -Begin, it is the first block if there are several.
+        The begin block is the value of -Begin. Without -Begin, the first of several blocks is the begin block.
         """
         self.bind()
         self._blocks = items(self.values.get("Process"))
@@ -219,7 +219,7 @@ class ForEachStage(CmdletStage):
         self.run.evaluator.pass_on(found, self.write)
 
     def end(self) -> None:
-        """Process the parameter InputObject if no command precedes this one in the pipeline, and run the end block."""
+        """Process the InputObject parameter if no command precedes this one in the pipeline, and run the end block."""
         if not self._piped:
             self.process(self.values.get("InputObject"))
         self._block(self._last, None)
@@ -257,7 +257,7 @@ class WhereStage(CmdletStage):
         return truth(operate(self._operator, found, self.values.get("Value")) if self._operator else found)
 
     def end(self) -> None:
-        """Filter the objects of the parameter InputObject if no command precedes this one in the pipeline."""
+        """Filter the objects of the InputObject parameter if no command precedes this one in the pipeline."""
         if not self._piped:
             for item in items(self.values.get("InputObject")):
                 self.process(item)
@@ -329,7 +329,7 @@ class PassingStage(CmdletStage):
         self._target(item)
 
     def end(self) -> None:
-        """Pass on or discard the objects of the parameter InputObject."""
+        """Pass on or discard the objects of the InputObject parameter."""
         if "InputObject" in self.values:
             value = self.values["InputObject"]
             if self.values.get("NoEnumerate"):

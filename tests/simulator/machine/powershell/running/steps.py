@@ -38,7 +38,7 @@ class PipelineStep:
     """One command of a pipeline: its name and arguments.
 
     Args:
-        named: named values. The value is PRESENT if the caller gave only the name.
+        named: pairs of a parameter's name and its value. The value is PRESENT if the caller gave only the name.
         loose: the parameters in the form `-Name value` that might be switches. Each entry is the name and the position
             of the value in `positional`.
         program_arguments: the arguments that a program gets if the command is a program.
@@ -154,7 +154,7 @@ def prepare(run: Interpreter, node: CommandInvocation) -> PipelineStep:
 
 
 def _take(run: Interpreter, step: PipelineStep, node: SyntaxNode, pending: str) -> None:
-    """Add a value to the arguments of a step. The value might belong to the parameter name `pending`."""
+    """Add a value to the arguments of a step. The value might belong to the parameter that `pending` names."""
     if isinstance(node, VariableExpression) and node.splat:
         if pending:
             step.named.append((pending, PRESENT))
@@ -197,7 +197,7 @@ def is_function(name: str) -> bool:
 
 
 def rewritten(step: PipelineStep, name: str) -> tuple[PipelineStep, str]:
-    """Return a built-in function's call rewritten as a call to the cmdlet that replaces it, and the cmdlet's name."""
+    """Rewrite a call of a built-in function as a call of a cmdlet. Return the new call and the cmdlet's name."""
     cmdlet, parameters = _FUNCTIONS[name.casefold()]
     return replace(step, named=[*step.named, *parameters.items()]), cmdlet
 

@@ -56,7 +56,7 @@ class Sinks:
 
 
 def to_console(written: Written) -> Sinks:
-    """Return sinks that collect the streams of a script without redirections in `written`."""
+    """Return sinks for a script without redirections. The sinks collect the script's streams in `written`."""
 
     def warn(text: str) -> None:
         written.warnings.append(text)
@@ -106,7 +106,7 @@ def _lines(text: str, emit: Emit) -> None:
 def _into(stream: str, emit: Emit) -> dict[str, Callable[..., None]]:
     """Return sinks that pass the data of a stream to `emit` as objects.
 
-    The keys are the names of the fields of Sinks.
+    The keys of the returned mapping are names of fields of Sinks.
     """
     if stream == "2":
         return {

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Static members of types and new objects: `[math]::PI`, `[string]::Join()`, `::new()`, New-Object."""
+"""Static members of types, and the creation of objects: `[math]::PI`, `[string]::Join()`, `::new()`, New-Object."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Grid(PSObject):
 
 
 def default_of(element: str) -> object:
-    """Return the initial value of the cells of a new array with elements of the given type."""
+    """Return the initial value of each element of a new array of the type `element`."""
     if element in INTEGERS or element in ("System.Boolean", "System.Double"):
         return cast(element, 0)
     if element in ("System.Object", "System.String"):

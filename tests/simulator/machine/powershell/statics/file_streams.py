@@ -185,7 +185,7 @@ class HashAlgorithm(PSObject):
         return integer(count)
 
     def TransformFinalBlock(self, data: object, offset: object, count: object) -> object:  # noqa: N802
-        """Hash the last block, set the property `Hash` to the hash of all blocks, and return the last block."""
+        """Hash the last block, set the `Hash` property to the hash of all blocks, and return the last block."""
         block = octets(data)[integer(offset) : integer(offset) + integer(count)]
         self._state.update(block)
         self._finish()

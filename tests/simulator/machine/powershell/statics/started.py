@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Start programs with the .NET class System.Diagnostics.Process, without waiting for their end.
+"""Start programs with the System.Diagnostics.Process class of .NET, without waiting for their end.
 
 Sources: https://learn.microsoft.com/dotnet/api/system.diagnostics.process,
 https://learn.microsoft.com/dotnet/api/system.diagnostics.processstartinfo

@@ -52,7 +52,7 @@ def _set_variable(session: Session, given: list[object]) -> object:
 
 
 def _file(session: Session, given: list[object], name: str) -> str:
-    """Return the path of a file to read. If the file is missing or is a folder, raise the .NET method's error."""
+    """Return the path of a file to read. If the file is missing or a folder, raise the error of .NET's File class."""
     path = session.absolute(to_text(given[0]))
     files = session.machine.files
     if files.is_directory(path):
@@ -321,7 +321,7 @@ def encoding(name: str) -> PSObject:
 
 
 def _console_error(session: Session) -> object:
-    """Return the value of `[Console]::Error`, a text writer that has only the method WriteLine."""
+    """Return the value of `[Console]::Error`, a text writer that has only the WriteLine method."""
 
     def write_line(text: object = "") -> None:
         if session.standard_error is None:
@@ -374,7 +374,7 @@ ASSIGNABLE = (
 
 
 def tcp_client(given: list[object]) -> object:
-    """Check that a TCP connection can be opened, and return a TcpClient whose property Connected is true.
+    """Check that a TCP connection can be opened, and return a TcpClient whose Connected property is true.
 
     Raises:
         CmdletError: the connection fails.

@@ -81,7 +81,7 @@ ARRAY: Mapping[str, Static] = {
 
 
 def _flags(options: tuple[object, ...]) -> bool:
-    """Return whether the options make a pattern case-insensitive.
+    """Return whether regular expression options make a pattern case-insensitive.
 
     Raises:
         NotModelled: any other option is set.

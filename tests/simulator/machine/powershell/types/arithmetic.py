@@ -169,7 +169,7 @@ def _merged(left: dict[object, object], right: object) -> object:
     made = Hashtable(left)
     known = {to_text(key).casefold() for key in left}
     if any(to_text(key).casefold() in known for key in right):
-        raise NotModelled("adding a hash table to another one that has the same key")
+        raise NotModelled("adding a hash table to another one with a key in common")
     made.update(right)
     return made
 

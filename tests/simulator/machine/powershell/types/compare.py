@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Compare values as PowerShell does: equality, order, and the order of strings in the culture en-US.
+"""Compare values as PowerShell does: equality, order, and the sort order of strings in the en-US culture.
 
 Source: https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_comparison_operators
 """
@@ -34,7 +34,7 @@ def _letters(text: str) -> tuple[int, str]:
 
 
 def compare_texts(left: str, right: str, *, sensitive: bool = False) -> int:
-    """Compare two strings in the order of en-US, and return -1, 0 or 1.
+    """Compare two strings in the sort order of en-US, and return -1, 0 or 1.
 
     Punctuation comes before digits, and digits before letters. With `sensitive`, `a` comes before `A`.
 

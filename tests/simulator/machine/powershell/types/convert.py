@@ -56,7 +56,7 @@ def truth(value: object) -> bool:
 def items(value: object) -> list[object]:
     """Return the objects that a pipeline passes on for a value.
 
-    These are the items of a list, no objects for null, and otherwise the value itself.
+    A list yields its items, null yields nothing, and any other value yields itself.
     """
     if value is None:
         return []

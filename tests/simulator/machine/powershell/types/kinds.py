@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """.NET types without a counterpart in Python.
 
-Int32, Double, String, Boolean and Object[] are Python's int, float, str, bool and list. A plain dict, which cmdlets
-return, is treated as a Hashtable. The numbers, characters and collections in this module are subclasses of these Python
-types, so that cmdlets accept them without conversion.
+Python's int, float, str, bool and list represent Int32, Double, String, Boolean and Object[]. A plain dict, which
+cmdlets return, is treated as a Hashtable. The numbers, characters and collections in this module are subclasses of
+these Python types, so that cmdlets accept them without conversion.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class Closure(ScriptBlock):
 
     @classmethod
     def of(cls, block: ScriptBlock, captured: dict[str, object]) -> Closure:
-        """Return a copy of a script block that uses the captured variables."""
+        """Return a copy of a script block. The copy uses the captured variables."""
         made = cls(block.block, block.text)
         object.__setattr__(made, "captured", captured)
         return made

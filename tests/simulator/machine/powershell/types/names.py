@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Resolve the names of .NET types, with PowerShell's accelerators, and the names of enumeration members."""
+"""Resolve the names of .NET types, including PowerShell's type accelerators, and the names of enumeration members."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Convert .NET regular expressions, wildcard patterns and replacement patterns for Python's module `re`."""
+"""Convert .NET regular expressions, wildcard patterns and replacement patterns for Python's `re` module."""
 
 from __future__ import annotations
 

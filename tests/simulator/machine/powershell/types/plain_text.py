@@ -48,7 +48,7 @@ def to_text(value: object) -> str:
     if isinstance(value, dict):
         return net_type(value)
     if isinstance(value, ErrorRecord) and value.error.approximate:
-        raise NotModelled("the message of an error whose wording differs between versions of PowerShell")
+        raise NotModelled("an error message whose wording differs between versions of PowerShell")
     if isinstance(value, PSObject) and value.type_name.endswith(_NO_TEXT):
         raise NotModelled(f"the text of {value.type_name}")
     return text.to_text(value)
