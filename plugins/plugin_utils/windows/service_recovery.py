@@ -51,7 +51,7 @@ class Recovery:
     )
     actions: tuple[FailureAction, ...] = dataclasses.field(
         metadata={
-            "help": "One action for the first failure, one for the second, and so on. The last one is repeated. An empty list means no action."
+            "help": "An action for each failure, in this order; the last one is repeated. An empty list means none."
         }
     )
     on_error_exit: bool | None = dataclasses.field(
