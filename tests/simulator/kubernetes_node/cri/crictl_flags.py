@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 
 def _spell(text: str) -> dict[str, bool]:
-    """Return whether each flag in a list takes a value. In the list, `config=` takes a value, and `debug` does not."""
+    """Return a mapping from each listed flag to whether the flag takes a value: `config=` does, and `debug` does not."""
     return {word.rstrip("="): word.endswith("=") for word in text.split()}
 
 
