@@ -114,7 +114,7 @@ class Containerd(CriRuntime):
         return image
 
     def image(self, name: str) -> StoredImage | None:
-        """Return an image from the store, or None if the image is missing or has no manifest for this version of Windows."""
+        """Return an image from the store, or None if the image is missing or does not support this Windows version."""
         try:
             found = self.store.get(str(oci.parse(name, familiar=True)))
         except oci.ReferenceFormatError:
@@ -194,7 +194,7 @@ class Containerd(CriRuntime):
         sandbox.network, sandbox.netns = network.name, netns
 
     def stop_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop a sandbox and its containers, and remove it from its network.
+        """Stop a sandbox and its containers, and remove the sandbox from its network.
 
         Raises:
             RuntimeFailure: CNI cannot remove the sandbox from its network.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 
 def _spell(text: str) -> dict[str, bool]:
-    """Return a mapping from each listed flag to whether the flag takes a value: `config=` does, and `debug` does not."""
+    """Map each flag in a list to whether the flag takes a value. The list marks such a flag with `=`: `config=`."""
     return {word.rstrip("="): word.endswith("=") for word in text.split()}
 
 

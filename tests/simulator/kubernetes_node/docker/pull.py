@@ -116,7 +116,7 @@ class DockerTransfer:
         machine: the machine that dockerd runs on.
         version: the version of Docker.
         config: dockerd's configuration.
-        environment: dockerd's environment variables; the proxies in its configuration take precedence.
+        environment: dockerd's environment variables; the proxies in dockerd's configuration take precedence.
         credentials: the `user:password` for the registry from docker.exe's config.json; empty for anonymous access.
         stop: an event that is set when docker.exe ends.
     """
