@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Add pods to a network, by calling the CNI plugins in the order of the configuration, and remove pods from it.
+"""Add pods to a network by calling its CNI plugins in the order of the configuration, and remove pods from a network.
 
 The plugins are modelled in separate modules: `win_plugins` (flannel, win-bridge, win-overlay), `sdn_plugins`,
 `azure_vnet`, `calico` and `host_local`. Errors have libcni's format: `plugin type="flannel" name="cbr0" failed (add):

@@ -57,7 +57,7 @@ def add(call: PluginCall) -> Attachment:
 def _reserved(call: PluginCall, ipam: Mapping[str, Any]) -> str:
     """Return the address that the IPAM plugin assigns to the pod, or an empty string if HNS chooses the address.
 
-    Without enableDualStack, the IPAM plugin receives only the subnet from the configuration, but neither the address
+    Without enableDualStack, the IPAM plugin receives the subnet from the configuration, but neither the address
     ranges nor the data folder (microsoft/windows-container-networking#64).
     """
     if not ipam.get("type"):

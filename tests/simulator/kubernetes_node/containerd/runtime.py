@@ -37,8 +37,8 @@ class Containerd(CriRuntime):
         config: the configuration with which containerd was started.
         environment: containerd's environment variables, which are those of the machine and of the service.
         account: the account that containerd runs as. The simulator assumes that the Host Compute Service accepts only
-            administrators. Microsoft does not document this requirement, but the instructions for installing
-            containerd and Docker imply it.
+            administrators. Microsoft does not document this requirement, but the way in which containerd
+            and Docker are installed implies the requirement.
     """
 
     kind = "containerd"

@@ -93,8 +93,8 @@ class Shims:
     """All sandboxes and containers of a machine.
 
     Args:
-        sandboxes: the sandboxes by id.
-        containers: the containers that CRI manages, by id.
+        sandboxes: maps the id of each pod sandbox to the sandbox.
+        containers: maps the id of each container that CRI manages to the container.
         leases: the ids of sandboxes for which containerd has a lease. The lease begins when the creation of the sandbox
             begins (before CRI lists the sandbox), and it ends when the sandbox is removed (containerd
             internal/cri/server/sandbox_run.go).

@@ -258,7 +258,7 @@ class CriDockerd(CriRuntime):
         return self.docker().containers()
 
     def _sandbox(self, item: DockerContainer) -> Sandbox:
-        """Return the CRI sandbox for a Docker container, with its current state, always the same object."""
+        """Return the CRI sandbox for a Docker container, with its current state. Later calls return the same object."""
         known = self._objects.get(item.id)
         if not isinstance(known, Sandbox):
             labels = item.labels
@@ -327,7 +327,7 @@ class CriDockerd(CriRuntime):
 
 
 def _clear_conflict(server: Dockerd, name: str) -> None:
-    """Remove a stopped container with the given name, so that a new container can use it (sandbox_helpers.go)."""
+    """Remove a stopped container with the given name, so that a new one can use the name (sandbox_helpers.go)."""
     for item in server.containers():
         if item.name == name and not _runs(item):
             server.remove(item, force=False)

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The running dockerd with its `nat` network, its container images, its containers and their endpoints.
 
-Starting a container creates an endpoint, and stopping the container removes it (moby libnetwork/drivers/windows). If
-the machine goes down while the container runs, the endpoint remains and occupies the container's address
-(moby/moby#47576). dockerd creates no endpoint for a container whose network is `none`. A container whose network is
-`container:ID` uses the endpoint of the container with this id.
+Starting a container creates an endpoint, and stopping the container removes the endpoint (moby
+libnetwork/drivers/windows). If the machine goes down while the container runs, the endpoint remains and occupies the
+container's address (moby/moby#47576). dockerd creates no endpoint for a container whose network is `none`. A container
+whose network is `container:ID` uses the endpoint of the container with this id.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """dockerd's configuration: its command line and daemon.json, and conflicts between the two.
 
-See moby/moby daemon/config/config.go (unknown keys, duplicate keys) and daemon_windows.go.
-contracts/docker.json lists the keys that each version knows.
+contracts/docker.json lists the keys that each version knows. See moby/moby daemon/config/config.go (unknown keys,
+duplicate keys) and daemon_windows.go.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def wait(machine: Machine, command: str, stop: threading.Event) -> None:
     """Wait until HNS responds to a cmdlet.
 
     Raises:
-        HnsError: the service ends before it responds.
+        HnsError: the hns service ends before HNS responds.
         ProcessEndedError: the cmdlet's process must end.
     """
     hang = machine.part(Hang)
@@ -131,7 +131,7 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> None:
 
 
 def service_may_stop(machine: Machine) -> bool:
-    """Return whether the hns service responds to a stop request of the service control manager."""
+    """Return whether the hns service responds to a stop request from the service control manager."""
     hang = machine.part(Hang)
     return not (hang.until == "reboot" and hang.stop_fails)
 
