@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""containerd's configuration, parsed as the given version of containerd parses it, with its warnings and errors.
+"""Parse containerd's configuration as a version of containerd does, with the warnings and errors of this version.
 
 The simulator knows the keys in the version's default configuration (contracts/containerd-default), and a few keys that
 the default configuration does not show. In tables whose names the user chooses, such as runtimes and registry mirrors,

@@ -136,7 +136,7 @@ class Containerd(CriRuntime):
         """Return the CNI configuration.
 
         Raises:
-            cni.CniError: the network is not ready. The exception's text is the reason for NetworkReady=false.
+            cni.CniError: the network is not ready. The exception's message gives the reason for NetworkReady=false.
         """
         return cni.ready(self._machine, self.config.cni_conf_dir, self.config.cni_bin_dirs)
 

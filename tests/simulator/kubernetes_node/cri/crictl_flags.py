@@ -39,7 +39,7 @@ ALIASES = {"image": "images", "img": "images", "sandboxes": "pods"}
 
 
 class CrictlError(Exception):
-    """A command that failed. The text is crictl's message."""
+    """Raised if a crictl command fails. The exception's message is crictl's."""
 
 
 def take(words: list[str], known: Mapping[str, bool], anywhere: bool = False) -> tuple[dict[str, str], list[str]]:

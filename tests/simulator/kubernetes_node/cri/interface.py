@@ -98,7 +98,7 @@ class CriRuntime(ABC):
         """Return the CNI configuration.
 
         Raises:
-            cni.CniError: the network is not ready. The exception's text is the reason for NetworkReady=false.
+            cni.CniError: the network is not ready. The exception's message gives the reason for NetworkReady=false.
         """
 
     @abstractmethod

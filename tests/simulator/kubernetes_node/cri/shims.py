@@ -160,7 +160,7 @@ def new_id() -> str:
 
 
 def settle(machine: Machine) -> Shims:
-    """Mark containers whose process has ended as exited, and sandboxes from before the last boot as not ready.
+    """Mark a container as exited if its process has ended, and a sandbox as not ready if it predates the last boot.
 
     Returns:
         All sandboxes and containers.

@@ -117,7 +117,7 @@ class CriDockerd(CriRuntime):
         """Return the CNI configuration.
 
         Raises:
-            cni.CniError: the network is not ready. The exception's text is the reason for NetworkReady=false.
+            cni.CniError: the network is not ready. The exception's message gives the reason for NetworkReady=false.
         """
         return cni.ready(
             self._machine, self._settings.cni_conf_dir, list(self._settings.cni_bin_dirs), skips_invalid=True

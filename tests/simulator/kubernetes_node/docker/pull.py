@@ -46,7 +46,7 @@ class Pulled:
     Args:
         digest: the digest to which the name refers in the registry.
         id: the id of the image.
-        fresh: whether the store did not have the name with this digest before.
+        fresh: whether this combination of name and digest is new in the store.
         layers: the digests of the layers.
     """
 
@@ -57,7 +57,7 @@ class Pulled:
 
 
 def insecure(config: DaemonConfig, host: str) -> bool:
-    """Return whether dockerd does not verify a registry's TLS certificate."""
+    """Return whether dockerd skips the verification of a registry's TLS certificate."""
     bare = host.rpartition(":")[0] if ":" in host else host
     for entry in ("127.0.0.0/8", "localhost", *config.insecure):
         if entry in (host, bare):

@@ -94,7 +94,7 @@ def place_all(machine: Machine, plan: Plan) -> list[Network]:
 
 
 def place(machine: Machine, network: Network) -> Network:
-    """Create an HNS network without the usual interruption of the link and loss of manually set addresses."""
+    """Create an HNS network, but do not interrupt the link or remove manually set addresses as HNS usually does."""
     state = machine.part(HnsState)
     others = list(state.networks.values())
     state.networks[network.id] = network

@@ -33,7 +33,7 @@ _FILTERS = {
 
 
 class Views:
-    """One machine's HNS objects as the cmdlets print them.
+    """One machine's HNS objects, in the form in which the HNS cmdlets print them.
 
     Args:
         machine: the machine whose HNS objects are printed.
