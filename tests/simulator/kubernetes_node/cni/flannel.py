@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Simulate flanneld.exe, with its command line, its HNS network and its subnet file.
 
-The module `flannel_network` creates the network, and `flannel_leases` keeps the routes to other nodes up to date while
-flanneld runs. The network is an L2Bridge with the backend host-gw, and an Overlay with vxlan.
+The `flannel_network` module creates the network, and the `flannel_leases` module keeps the routes to other nodes up to
+date while flanneld runs. The network's type is L2Bridge for the host-gw backend, and Overlay for the vxlan backend.
 
 Source of the flags: flannel-io/flannel main.go 0.28.
 """
@@ -126,7 +126,7 @@ def _serve(machine: Machine, invocation: Invocation, flags: Mapping[str, str], l
 
 
 def _wait_for_link(machine: Machine, invocation: Invocation) -> None:
-    """Wait until the node has its address again, which it loses when the new virtual switch takes over its adapter.
+    """Wait for the node to regain its IP address, which is lost while the new virtual switch takes over the adapter.
 
     Source: hostgw_windows.go.
     """

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Keep the routes to the pods of other nodes up to date, as flanneld does.
 
-The backend host-gw uses routes of the host, and vxlan uses policies of the HNS network. Every node announces its subnet
+The host-gw backend uses routes of the host, and vxlan uses policies of the HNS network. Every node announces its subnet
 in its annotations. host-gw creates a route through the other node's address even if that address is in another subnet.
 Windows accepts such a route, but no packets arrive (`unreachable` on the status page), because host-gw requires that
 the nodes share a layer-2 network.
@@ -35,7 +35,7 @@ _PREFIX = "flannel.alpha.coreos.com"
 
 @dataclass(frozen=True)
 class FlannelLease:
-    """A flannel lease: another node's subnet, and how to reach it, as that node announces them."""
+    """A flannel lease, which another node announces: the subnet of that node's pods, and how to reach the subnet."""
 
     subnet: str
     address: str
@@ -44,7 +44,7 @@ class FlannelLease:
 
 
 def leases(nodes: list[dict[str, Any]], own: str) -> list[FlannelLease]:
-    """Return the flannel leases that all nodes except `own` announce."""
+    """Return the flannel leases of all nodes except the one with the name `own`."""
     found = []
     for node in nodes:
         notes: Mapping[str, str] = node["metadata"].get("annotations") or {}
@@ -56,7 +56,7 @@ def leases(nodes: list[dict[str, Any]], own: str) -> list[FlannelLease]:
 
 
 class Leases:
-    """The routes of one flanneld, which are kept in line with the flannel leases of the other nodes."""
+    """The routes that one flanneld process keeps in line with the flannel leases of the other nodes."""
 
     def __init__(self, machine: Machine, backend: Backend, node: str, log: Log) -> None:
         self._machine, self._backend, self._node, self._log = machine, backend, node, log
@@ -140,7 +140,7 @@ class Leases:
 
 
 def _without(policies: list[dict[str, object]], subnet: str) -> list[dict[str, object]]:
-    """Return an HNS network's policies without the route to a subnet."""
+    """Return all policies of an HNS network except the route to the given subnet."""
     return [item for item in policies if _destination(item) != subnet]
 
 

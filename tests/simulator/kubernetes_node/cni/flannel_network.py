@@ -33,7 +33,7 @@ _INVALID = "Error registering network: invalid VXLAN backend config"
 
 
 class FlannelError(Exception):
-    """Raised if flanneld has to end because of an error. The text is flanneld's log message."""
+    """Raised if flanneld has to end because of an error. The exception's message is the one that flanneld logs."""
 
 
 @dataclass
@@ -132,10 +132,10 @@ def _outer(backend: Backend) -> str:
 
 
 def _no_management_ip(backend: Backend) -> str:
-    """Return the error message for an HNS network that has no management IP address when the waiting time is over.
+    """Return the error message for an HNS network that still has no management IP address after the timeout.
 
-    Because of a bug in flannel, the vxlan backend loses the timeout error: it wraps another error variable, which is
-    nil. Therefore, it fails only later, when it uses the network.
+    A bug in flannel's vxlan backend hides the timeout error: the code wraps a different error variable, which is nil.
+    The backend therefore fails only later, when it uses the network.
     """
     if backend.vni:
         message = f"interface bound to {backend.name} took too long to get ready."
@@ -166,9 +166,10 @@ def _delete(store: hns.HnsStore, network: hns.Network, kind: str, log: Log) -> N
 
 
 def attach_host(machine: Machine, backend: Backend, subnet: ipaddress.IPv4Network, log: Log) -> None:
-    """Create the host's endpoint in an L2Bridge network, and enable IP forwarding on it and on the node's interface.
+    """Create the host's endpoint in an L2Bridge network, and enable IP forwarding.
 
-    An overlay network (vxlan) needs no such endpoint.
+    Forwarding is enabled on the endpoint and on the node's interface. An overlay network (vxlan) does not need such an
+    endpoint.
 
     Raises:
         FlannelError: the network does not exist, or HNS refuses the endpoint.

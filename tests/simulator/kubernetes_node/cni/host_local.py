@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Simulate host-local, which reserves pod addresses in files, for CNI plugins and for scripts that start kube-proxy.
 
-Each network has a folder with the network's name. The name of each file in it is an address, and the file contains the
+Each network has a folder with the network's name. Each file in the folder is named after an address, and contains the
 container's id and the name of its interface. The search for a free address starts after the address that was assigned
 last (`last_reserved_ip.0`), so a released address is not assigned again immediately. Only the gateway, by default the
 first address, is never assigned. The second address belongs to flannel's bridge, but host-local assigns it to the first
@@ -32,7 +32,7 @@ _LAST = "last_reserved_ip.0"
 
 @dataclass(frozen=True)
 class _Range:
-    """The range of a subnet from which addresses are assigned."""
+    """The range of addresses that host-local may assign in a subnet."""
 
     subnet: ipaddress.IPv4Network
     first: ipaddress.IPv4Address
@@ -121,7 +121,7 @@ def run(machine: Machine, invocation: Invocation, about: ProgramResult) -> Progr
     Args:
         machine: the node.
         invocation: the invocation of the program, with the request and its environment variables.
-        about: the result if the command is neither ADD nor DEL, or if the call names no container.
+        about: the result to return if the command is neither ADD nor DEL, or if no container is given.
     """
     command, container = invocation.variable("CNI_COMMAND"), invocation.variable("CNI_CONTAINERID")
     if command not in ("ADD", "DEL") or not container:

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Simulate kube-proxy.exe, with its command line, its configuration and its load balancers in HNS.
 
-contracts/kubernetes.json lists the flags and fields. The module `kube_proxy_sync` creates the load balancers. An
-unknown field is only logged, because kube-proxy decodes the file again in lenient mode.
+contracts/kubernetes.json lists the flags and the configuration's fields. The `kube_proxy_sync` module creates the load
+balancers. An unknown field is only logged, because kube-proxy then decodes the configuration again in lenient mode.
 
 Sources: kubernetes pkg/proxy/winkernel/proxier.go for the behavior and messages on Windows, and
 cmd/kube-proxy/app/options.go for the lenient mode.
@@ -44,7 +44,7 @@ _NO_PROXIER = "unable to create proxier: "
 
 
 class ProxyError(Exception):
-    """Raised if kube-proxy has to end because of an error. The text is kube-proxy's message."""
+    """Raised if kube-proxy has to end because of an error. The exception's message is the one that kube-proxy logs."""
 
 
 @dataclass
@@ -66,7 +66,7 @@ class ProxySettings:
 
     @property
     def network(self) -> str:
-        """The name of the HNS network, or an empty string if the environment variable KUBE_NETWORK contains it."""
+        """The name of the HNS network, or an empty string if the environment variable KUBE_NETWORK sets the name."""
         return str(self._kernel("networkName") or self.flags.text("network-name"))
 
     @property
@@ -138,7 +138,7 @@ def _load(machine: Machine, path: str, settings: ProxySettings, version: str) ->
 
 
 class KubeProxy:
-    """A running kube-proxy. Its `run` method returns when kube-proxy is stopped, and raises ProxyError if it fails."""
+    """A running kube-proxy. The `run` method returns when kube-proxy is stopped, or raises ProxyError on a failure."""
 
     def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings) -> None:
         self._machine, self._invocation, self._settings = machine, invocation, settings
@@ -150,10 +150,12 @@ class KubeProxy:
         return self._machine.files.read_text(path) if path and self._machine.files.is_file(path) else ""
 
     def _watch(self, seconds: float) -> bool:
-        """Wait for some seconds, and return whether kube-proxy has to stop.
+        """Wait for a number of seconds, and return whether kube-proxy has to stop.
+
+        Source: cmd/kube-proxy/app/options.go.
 
         Raises:
-            ProxyError: the configuration file has changed. Source: cmd/kube-proxy/app/options.go.
+            ProxyError: the configuration file has changed.
         """
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
@@ -217,7 +219,7 @@ class KubeProxy:
         self._machine.part(ProxyLog).write("I", f'"Source VIP" sourceVip="{settings.source_vip}"')
 
     def _client(self) -> Client:
-        """Return a connection to the API server. Wait first while the pod's token is missing or the server unreachable.
+        """Wait until the pod has a token and the API server is reachable, and return a connection to the API server.
 
         Raises:
             ProxyError: the kubeconfig is invalid, or kube-proxy is stopped.
@@ -294,7 +296,7 @@ class ProxyService:
     def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
         """Start kube-proxy as a service.
 
-        kube-log-runner.exe passes `stderr`, a function that receives the lines of the error output.
+        The function `stderr` receives the lines of the error output. kube-log-runner.exe passes its own function.
 
         Raises:
             ServiceError: the configuration is invalid, or --windows-service is missing.

@@ -68,7 +68,7 @@ class Programmer:
         self._made = {item.id for item in wanted}
 
     def _network_changed(self) -> bool:
-        """Return whether kube-proxy's HNS network was deleted or replaced. If so, remove its load balancers."""
+        """Return whether kube-proxy's HNS network was deleted or replaced. If so, remove all its load balancers."""
         current = self._store.network_named(self._network.name)
         if current and current.id == self._network.id:
             return False
@@ -83,7 +83,7 @@ class Programmer:
         return True
 
     def _source_endpoint(self) -> None:
-        """Create the endpoint for the source address, unless an endpoint such as Calico's already has it."""
+        """Create the endpoint for the source address, unless another endpoint, such as Calico's, has this address."""
         if self._network.kind != "Overlay":
             return
         own = [item for item in self._store.endpoints() if item.network == self._network.id]
@@ -126,7 +126,7 @@ class Programmer:
 
 
 def policies(services: Sequence[Mapping[str, Any]], slices: Sequence[Mapping[str, Any]]) -> list[hns.PolicyList]:
-    """Return the load balancers for the cluster's services. Their `endpoints` are addresses, not yet ids."""
+    """Return the load balancers for the cluster's services, with IP addresses instead of ids as their `endpoints`."""
     found: list[hns.PolicyList] = []
     for service in services:
         spec, metadata = service["spec"], service["metadata"]

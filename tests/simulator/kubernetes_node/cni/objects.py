@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The objects of CNI, such as network configurations and plugin calls, and what all plugins have in common."""
+"""The objects of CNI, such as network configurations and plugin calls, and the functions that all plugins share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
 
 
 class CniError(Exception):
-    """Raised if CNI is not ready or a plugin failed. The text is the message of the plugin, libcni or containerd."""
+    """Raised if CNI is not ready or a plugin failed. The message is that of the plugin, libcni or containerd."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class PluginCall:
         return next((value for key, value in self.conf.items() if key.casefold() == wanted), None)
 
     def delegate(self, conf: Mapping[str, Any]) -> PluginCall:
-        """Return the call with which this plugin calls another plugin, whose configuration is `conf`."""
+        """Return the call that this plugin makes to another plugin, whose configuration is `conf`."""
         return replace(self, conf=conf)
 
     def program_version(self) -> str:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Add pods to a network and remove them, by calling the CNI plugins of a configuration in order.
+"""Add pods to a network by calling its CNI plugins in the order of the configuration, and remove pods from a network.
 
 The plugins are modelled in separate modules: `win_plugins` (flannel, win-bridge, win-overlay), `sdn_plugins`,
 `azure_vnet`, `calico` and `host_local`. Errors have libcni's format: `plugin type="flannel" name="cbr0" failed (add):
@@ -64,10 +64,10 @@ def add(
         namespace: the id of the sandbox's network namespace, or an empty string for a Docker container.
         pod_namespace: the pod's Kubernetes namespace.
         pod: the pod's name.
-        ports: the port mappings, for plugins with the capability `portMappings`.
+        ports: the port mappings, for plugins with the `portMappings` capability.
 
     Raises:
-        CniError: a plugin fails. The text may contain the text of an hns.HnsError.
+        CniError: a plugin fails. The message may include that of an hns.HnsError.
     """
     found: Attachment | None = None
     for conf in config.plugins:
@@ -110,8 +110,8 @@ def endpoints_of(machine: Machine, sandbox: str) -> list[tuple[str, str]]:
 def endpoint_name(plugin: str, network: str, sandbox: str) -> str:
     """Return the name that a CNI plugin gives to a pod's HNS endpoint.
 
-    With azure-vnet, the name begins with the first 8 digits of the sandbox's id. With the others, it consists of the
-    sandbox's id and the network's name.
+    With azure-vnet, the name begins with the first 8 digits of the sandbox's id. With other plugins, it consists of
+    the sandbox's id and the network's name.
 
     Sources: ConstructEndpointName in containernetworking/plugins pkg/hns, and an example for azure-vnet in
     Azure/azure-container-networking#283.

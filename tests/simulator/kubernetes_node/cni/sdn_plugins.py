@@ -3,9 +3,9 @@
 """Simulate Microsoft's CNI plugins sdnbridge, sdnoverlay and nat, which are one program with three names.
 
 The plugins use only HNS's second API, so they need containerd. They find the HNS network by the configuration's name.
-If it does not exist, they try to create it. Since 0.3.2 (pull request 99), they create a network of the type that the
-program supports. Earlier versions use the program's name as the type, which HNS refuses. Without enableDualStack, the
-type of an existing network is not checked.
+If there is no such network, they try to create one. Since 0.3.2 (pull request 99), they create a network of the type
+that the program supports. Earlier versions use the program's name as the type, which HNS refuses. Without
+enableDualStack, the type of an existing network is not checked.
 
 Sources: microsoft/windows-container-networking cni/cni.go, common/core/network.go and network/.
 """
@@ -57,8 +57,8 @@ def add(call: PluginCall) -> Attachment:
 def _reserved(call: PluginCall, ipam: Mapping[str, Any]) -> str:
     """Return the address that the IPAM plugin assigns to the pod, or an empty string if HNS chooses the address.
 
-    Without enableDualStack, the program sends its own structure to the IPAM plugin. This structure has a subnet, but
-    no address ranges and no data folder (microsoft/windows-container-networking#64).
+    Without enableDualStack, the IPAM plugin receives the subnet from the configuration, but neither the address
+    ranges nor the data folder (microsoft/windows-container-networking#64).
     """
     if not ipam.get("type"):
         return ""

@@ -30,7 +30,7 @@ _OWN = ("name", "ipam")
 
 
 def flannel(call: PluginCall) -> Attachment:
-    """Add a pod to the network with the plugin that flannel's configuration names, by default win-bridge.
+    """Add a pod to the network with the plugin that flannel's configuration specifies, by default win-bridge.
 
     Raises:
         CniError: a plugin fails.
@@ -129,7 +129,7 @@ def win_overlay(call: PluginCall) -> Attachment:
 def _add(
     call: PluginCall, network: hns.Network, api: int, policies: list[dict[str, Any]], adding: str, mac: str = ""
 ) -> Attachment:
-    """Reserve an address for a pod, and create its endpoint. If HNS refuses the endpoint, release the address."""
+    """Reserve an address for a pod, and create the pod's endpoint. If HNS refuses the endpoint, release the address."""
     _require_namespace(call, api, adding)
     address = gateway = ""
     ipam = call.get("ipam") or {}
@@ -158,7 +158,7 @@ def _require_namespace(call: PluginCall, api: int, adding: str) -> None:
     """Raise CniError if the configured version of HNS's API does not work with the container runtime.
 
     Version 2 of the API adds the endpoint to the sandbox's namespace, which Docker's containers do not have. With
-    version 1, a container in a namespace shares an existing endpoint (AddHnsEndpoint in pkg/hns), so this version does
+    version 1, a container in a namespace shares an existing endpoint (AddHnsEndpoint in pkg/hns), so version 1 does
     not work with containerd.
     """
     if api == 2 and not call.namespace:
@@ -187,7 +187,7 @@ def _dns(call: PluginCall) -> hns.Dns:
 
 
 def _policies(call: PluginCall) -> list[dict[str, Any]]:
-    """Return the endpoint policies in the configuration, without the objects (`Name` and `Value`) around them."""
+    """Return the endpoint policies in the configuration: the `Value` of each entry whose `Name` is EndpointPolicy."""
     found = []
     for item in call.get("policies") or []:
         entry = {key.casefold(): value for key, value in item.items()}

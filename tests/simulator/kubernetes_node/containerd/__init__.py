@@ -2,6 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Simulate containerd and its clients ctr.exe and BuildKit.
 
-Start reading with `runtime.py`, which simulates the running containerd. `program.py` contains its command line and its
-service.
+Start reading with `runtime.py`, which simulates the running containerd. `program.py` contains containerd's command line
+and service.
 """

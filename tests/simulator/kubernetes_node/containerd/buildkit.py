@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Simulate BuildKit with containerd: buildkitd.exe as a service, and `buildctl.exe build` with a Dockerfile.
 
-On Windows, buildkitd reads %ProgramData%\buildkitd\buildkitd.toml. It supports only containerd, uses the namespace
-`buildkit` by default, and does not read containerd's hosts.toml. It uses the credentials in the client's configuration
-(DOCKER_CONFIG).
+On Windows, buildkitd reads %ProgramData%\buildkitd\buildkitd.toml. It supports only containerd, uses the containerd
+namespace `buildkit` by default, and does not read containerd's hosts.toml. buildkitd uses the credentials in the
+client's configuration (DOCKER_CONFIG).
 
 Sources: moby/buildkit docs/windows.md, docs/buildkitd.toml.md and cmd/buildkitd/service_windows.go.
 """
@@ -65,8 +65,8 @@ def _start(machine: Machine, argv: list[str], environment: Mapping[str, str]) ->
     """Return a buildkitd with the settings from its command line and its configuration file.
 
     Raises:
-        ServiceError: buildkitd rejects the command line or the configuration, or containerd is not running. The code
-            is 1053.
+        ServiceError: buildkitd rejects the command line or the configuration, or containerd is not running. The error
+            code is 1053.
     """
     given: dict[str, str] = {}
     words = list(argv)
@@ -175,7 +175,7 @@ def _build(server: Buildkitd, invocation: Invocation, options: Mapping[str, Mapp
 
 
 def _keep(store: Any, namespace: str, name: str, built: Built) -> str:
-    """Write a build's result to containerd's store, unpack it, and return the digest of its manifest."""
+    """Write a built image to containerd's store, unpack the image, and return the digest of its manifest."""
 
     def put(media_type: str, data: bytes) -> dict[str, Any]:
         described = oci.descriptor(media_type, data)
@@ -193,7 +193,7 @@ def _keep(store: Any, namespace: str, name: str, built: Built) -> str:
 
 
 def _credentials(invocation: Invocation, machine: Machine, host: str) -> str:
-    """Return the `user:password` for a registry from the client's config.json, or an empty string if it is missing."""
+    """Return the `user:password` for a registry from the client's config.json, or an empty string if there is none."""
     path = f"{invocation.variable('DOCKER_CONFIG')}\\config.json"
     if not machine.files.is_file(path):
         return ""

@@ -24,7 +24,7 @@ _LISTS = {"ENTRYPOINT": "Entrypoint", "CMD": "Cmd"}
 
 
 class BuildError(Exception):
-    """Raised if a Dockerfile cannot be built. The text is BuildKit's message."""
+    """Raised if a Dockerfile cannot be built. The exception's message is BuildKit's."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Built:
 
 @dataclass(frozen=True)
 class BuildSources:
-    """Where a build finds its base images and files.
+    """The places from which a build gets its base images and files.
 
     Args:
         base: a function that returns the configuration and layers of an image by its name.

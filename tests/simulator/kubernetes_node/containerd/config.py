@@ -1,12 +1,13 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""containerd's configuration, parsed as the given version of containerd parses it, with its warnings and errors.
+"""Parse containerd's configuration as a version of containerd does, with the warnings and errors of this version.
 
 The simulator knows the keys in the version's default configuration (contracts/containerd-default), and a few keys that
 the default configuration does not show. In tables whose names the user chooses, such as runtimes and registry mirrors,
 all keys are allowed. Messages are from runs of containerd 1.7.35 and 2.4.2, with these differences: the simulator warns
-about unknown keys with every version, although 1.7 ignores them silently; unlike 1.7, it does not warn about version 1;
-and its messages about wrong types lack the names of Go's structs and, in 1.7, the position in the file.
+about unknown keys with every version, although 1.7 ignores them silently; unlike 1.7, it does not warn about version 1
+of the configuration; and its messages about wrong types lack the names of Go's structs and, in 1.7, the position in the
+file.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ _NEVER_PRINTED = {"isolation", "runtime_engine", "runtime_root", "auth", "mirror
 
 
 class ConfigError(Exception):
-    """A configuration that keeps containerd from starting. The text is containerd's message."""
+    """Raised if the configuration keeps containerd from starting. The exception's message is containerd's."""
 
 
 @dataclass
 class ContainerdConfig:
-    """containerd's effective configuration, with the keys of the newest configuration version that it reads.
+    """containerd's effective configuration, with the keys of the newest configuration version that containerd reads.
 
     Args:
         version: the version number in the file; without a file, the version of the default configuration.
@@ -49,7 +50,7 @@ class ContainerdConfig:
     minor: str = "2.4"
 
     def plugin(self, *names: str) -> Table:
-        """Return the settings of the first of the given plugins that has any, or an empty table if none has any."""
+        """Return the settings of the first of the given plugins with settings, or an empty table if there are none."""
         plugins = self.tables.get("plugins", {})
         return next((plugins[name] for name in names if name in plugins), {})
 
@@ -87,7 +88,7 @@ class ContainerdConfig:
 
     @property
     def registry_mirrors(self) -> dict[str, list[str]]:
-        """The mirrors in the old format, `registry.mirrors.HOST.endpoint` (only without config_path)."""
+        """The registry mirrors in the old format, `registry.mirrors.HOST.endpoint` (only without config_path)."""
         mirrors = self._images.get("registry", {}).get("mirrors", {})
         return {host: [str(item) for item in about.get("endpoint", [])] for host, about in mirrors.items()}
 
@@ -136,10 +137,10 @@ def load(
     """Parse a configuration file of containerd, and return the effective configuration.
 
     Args:
-        text: the contents of the file, or None if it does not exist.
+        text: the contents of the file, or None if the file does not exist.
         version: the version of containerd.
         path: the path of the file, for messages.
-        imported: a function that returns the path and text of each file that matches an import's pattern.
+        imported: a function that returns the path and text of each file that matches a pattern in `imports`.
 
     Raises:
         ConfigError: containerd rejects the configuration.
@@ -282,7 +283,7 @@ def _merge(
 
 
 def _known_address(config: ContainerdConfig, here: str) -> bool:
-    """Return whether a key is in a table that became a plugin in configuration version 4, but is still valid."""
+    """Return whether a key is still valid, although version 4 of the configuration replaces its table with a plugin."""
     top = here.split(".")[0]
     return top in ("grpc", "ttrpc", "metrics") and top not in config.tables
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """ctr.exe with its commands for images, content, containers, tasks, leases, namespaces and plugins.
 
-Its flags are in contracts/containerd.json. ctr fails if containerd does not listen on its pipe.
+The flags of ctr are in contracts/containerd.json. ctr fails if containerd does not listen on its pipe.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ctr images export and import, for archives with an OCI layout. An export also writes Docker's `manifest.json`.
+"""The commands `ctr images export` and `ctr images import`, for archives with an OCI layout.
+
+An export also writes Docker's `manifest.json`.
 
 Sources: containerd cmd/ctr/commands/images/{export,import}.go, core/images/archive/{exporter,importer,reference}.go.
 An imported image gets the name in its annotation io.containerd.image.name. Without this annotation, the name consists
@@ -144,7 +146,7 @@ def _pieces(content: IO[bytes]) -> Iterator[bytes]:
 
 
 def _named(run: CtrRun, documents: Mapping[str, bytes]) -> list[StoredImage]:
-    """Return those images in an archive to which the import gives a name.
+    """Return the images of an archive that receive a name when they are imported.
 
     Raises:
         CtrError: the archive's index is invalid or missing.

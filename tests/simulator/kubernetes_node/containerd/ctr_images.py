@@ -2,8 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The commands of `ctr images`, which list, pull, push, tag, label, check and delete images.
 
-Up to 1.7, ctr itself downloads images for `images pull`, with its --hosts-dir and the proxies in its environment. From
-2.0 on, containerd's transfer service does so, unless --local is given (containerd cmd/ctr/commands/images/pull.go).
+Up to 1.7, ctr itself downloads images for `images pull`, with its own --hosts-dir flag and the proxies in its own
+environment. From 2.0 on, containerd's transfer service downloads them, unless --local is given.
+
+Source: containerd cmd/ctr/commands/images/pull.go.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ def _pull(run: CtrRun) -> str:
 def build_of(run: CtrRun) -> int:
     """Return the Windows build number in --platform, or this machine's build number if --platform does not contain one.
 
-    From containerd 2.0 on, --platform may contain it: `windows(10.0.17763)/amd64`.
+    From containerd 2.0 on, --platform may contain a build number: `windows(10.0.17763)/amd64`.
 
     Raises:
         CtrError: --platform is invalid, or is not modelled.
@@ -128,7 +130,7 @@ def _label(run: CtrRun) -> str:
 
 
 def _delete(run: CtrRun) -> str:
-    """Remove image names, and return the removed ones. A missing name only causes a warning (images/images.go)."""
+    """Remove image names, and return the removed names. A missing name only causes a warning (images/images.go)."""
     message = ""
     for name in run.line.arguments:
         if run.server.store.delete(name, run.namespace, collect=run.line.on("sync")):
@@ -167,8 +169,9 @@ def _check(run: CtrRun) -> str:
 def _inspect(run: CtrRun) -> str:
     """Return the tree of an image's blobs (cmd/ctr/commands/images/inspect.go, since 2.0).
 
-    Below an index or manifest that is not in the store, a line says so. Source: containerd
-    pkg/display/manifest_printer.go.
+    If an index or manifest is not in the store, the line below it says so.
+
+    Source: containerd pkg/display/manifest_printer.go.
     """
     image = run.image(run.argument(0, "please provide an image reference"))
     lines = [image.name, "│    Created: 2026-11-21 00:00:00 +0000 UTC", "│    Updated: 2026-11-21 00:00:00 +0000 UTC"]

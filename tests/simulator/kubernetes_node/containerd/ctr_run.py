@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CtrError(Exception):
-    """A command that failed. The text is the message, which ctr prints after `ctr: `."""
+    """Raised if a ctr command fails. ctr prints the exception's message after `ctr: `."""
 
 
 class CtrRun:
@@ -59,8 +59,8 @@ class CtrRun:
     def places(self, reference: oci.ImageReference, *, own: bool = False) -> list[RegistryEndpoint]:
         """Return the registry's endpoints for pulls and pushes.
 
-        The hosts.toml files are in the folder of --hosts-dir. Without this flag, they are in the folder of containerd's
-        transfer service if containerd transfers the image.
+        The hosts.toml files are in the folder that --hosts-dir specifies. Without this flag, they are in the folder of
+        containerd's transfer service if containerd transfers the image.
 
         Args:
             reference: the image's name, which contains the registry's host.
@@ -76,9 +76,10 @@ class CtrRun:
         return insecure(found) if line.on("skip-verify") else found
 
     def puller(self, *, own: bool = False) -> Puller:
-        """Return the client for downloads.
+        """Return the client that downloads images.
 
-        It uses the credentials in --user, and the proxies in the environment of the process that downloads.
+        The client uses the credentials in --user, and the proxies in the environment of ctr or containerd, depending
+        on which process downloads the images.
         """
         environment = self.server.environment if self.transfers and not own else self.invocation.environment
         user, stop = self.line.text("user"), self.invocation.stop

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """containerd.exe: its command line, and its service.
 
-Its flags are in contracts/containerd.json. `--register-service` creates a service whose command line consists of
+The flags are in contracts/containerd.json. `--register-service` creates a service whose command line consists of
 `--run-service` (which --help does not show) and the other given flags (containerd
 cmd/containerd/command/service_windows.go). A service logs to `--log-file`, whose folder must exist; without this flag
 there is no log.
@@ -37,7 +37,7 @@ def load_config(machine: Machine, line: cli.CommandLine, version: str) -> Contai
     """Return the configuration of a containerd that was started with the given command line.
 
     Raises:
-        ConfigError: containerd rejects the configuration, or the file that --config names does not exist. With a
+        ConfigError: containerd rejects the configuration, or the file given with --config does not exist. With a
             command such as `config dump`, a missing file is not an error.
     """
     path = line.text("config", DEFAULT_CONFIG)
@@ -101,7 +101,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _register(machine: Machine, invocation: Invocation, line: cli.CommandLine) -> ProgramResult:
-    """Create the service for `--register-service`. The other flags become part of its command line."""
+    """Create the service for `--register-service`. The other flags become part of the service's command line."""
     words = [invocation.program, "--run-service"]
     for name in ("service-name", "log-file", "config", "address", "root", "state", "log-level"):
         if line.text(name):

@@ -32,13 +32,13 @@ class Containerd(CriRuntime):
     """A running containerd.
 
     Args:
-        machine: the machine that it runs on.
-        version: the version of its executable.
-        config: the configuration with which it was started.
-        environment: its environment variables: the machine's and the service's.
-        account: the account that it runs as. The simulator assumes that the Host Compute Service accepts only
-            administrators. Microsoft does not document this, but it follows from how containerd and Docker are
-            installed.
+        machine: the machine that containerd runs on.
+        version: the version of containerd.exe.
+        config: the configuration with which containerd was started.
+        environment: containerd's environment variables, which are those of the machine and of the service.
+        account: the account that containerd runs as. The simulator assumes that the Host Compute Service accepts only
+            administrators. Microsoft does not document this requirement, but the way in which containerd
+            and Docker are installed implies the requirement.
     """
 
     kind = "containerd"
@@ -76,13 +76,13 @@ class Containerd(CriRuntime):
 
     @property
     def exact(self) -> bool:
-        """Whether images must have exactly the machine's Windows build, as containerd 1.6 requires."""
+        """Whether an image's Windows build must match the machine's exactly, as containerd 1.6 requires."""
         return not contracts.at_least(self.version, "1.7")
 
     # -- images
 
     def pull(self, name: str, credentials: str = "") -> StoredImage:
-        """Pull an image as CRI does, with the mirrors of config_path and the service's proxies.
+        """Pull an image for a CRI client, with the mirrors in config_path and the proxies of containerd's service.
 
         Args:
             name: the image's name.
@@ -114,7 +114,7 @@ class Containerd(CriRuntime):
         return image
 
     def image(self, name: str) -> StoredImage | None:
-        """Return an image from the store, or None if it is missing or has no manifest for this version of Windows."""
+        """Return an image from the store, or None if the image is missing or does not support this Windows version."""
         try:
             found = self.store.get(str(oci.parse(name, familiar=True)))
         except oci.ReferenceFormatError:
@@ -136,7 +136,7 @@ class Containerd(CriRuntime):
         """Return the CNI configuration.
 
         Raises:
-            cni.CniError: the network is not ready. The exception's text is the reason for NetworkReady=false.
+            cni.CniError: the network is not ready. The exception's message gives the reason for NetworkReady=false.
         """
         return cni.ready(self._machine, self.config.cni_conf_dir, self.config.cni_bin_dirs)
 
@@ -194,7 +194,7 @@ class Containerd(CriRuntime):
         sandbox.network, sandbox.netns = network.name, netns
 
     def stop_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop a sandbox and its containers, and remove it from its network.
+        """Stop a sandbox and its containers, and remove the sandbox from its network.
 
         Raises:
             RuntimeFailure: CNI cannot remove the sandbox from its network.
@@ -247,7 +247,7 @@ class Containerd(CriRuntime):
         return container
 
     def execute(self, container: Container, argv: Sequence[str], timeout: float) -> ProgramResult:
-        """Run a further program in a running container, and return its result."""
+        """Run another program in a running container, and return the program's result."""
         return shims.execute(self._machine, container, argv, timeout)
 
     def _scratch(self, container: Container) -> str:
@@ -265,6 +265,6 @@ class Containerd(CriRuntime):
 
 
 def connect(machine: Machine, address: str) -> Containerd | None:
-    """Return the containerd that listens on a pipe, or None if no containerd listens on it."""
+    """Return the running containerd that listens on the given named pipe, or None if there is none."""
     found = listeners.behind(machine, address)
     return found if isinstance(found, Containerd) else None

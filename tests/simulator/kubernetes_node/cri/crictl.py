@@ -270,7 +270,8 @@ def _inspect(run: _Run) -> str:
 def _inspect_pod(run: _Run) -> str:
     """Return the output of `crictl inspectp`.
 
-    Since 1.31, it shows all pods that match the filters if no ids are given (kubernetes-sigs/cri-tools#1553).
+    Since version 1.31, `crictl inspectp` without ids shows all pods that match the filters
+    (kubernetes-sigs/cri-tools#1553).
     """
     sandboxes = run.server.sandboxes()
     if run.arguments:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 
 def _spell(text: str) -> dict[str, bool]:
-    """Return whether each flag in a list takes a value. In the list, `config=` takes a value, and `debug` does not."""
+    """Map each flag in a list to whether the flag takes a value. In the list, such a flag ends with `=` (`config=`)."""
     return {word.rstrip("="): word.endswith("=") for word in text.split()}
 
 
@@ -39,7 +39,7 @@ ALIASES = {"image": "images", "img": "images", "sandboxes": "pods"}
 
 
 class CrictlError(Exception):
-    """A command that failed. The text is crictl's message."""
+    """Raised if a crictl command fails. The exception's message is crictl's."""
 
 
 def take(words: list[str], known: Mapping[str, bool], anywhere: bool = False) -> tuple[dict[str, str], list[str]]:

@@ -15,7 +15,8 @@ from simulator.kubernetes_node.images.store import StoredImage
 def image_view(server: CriRuntime, image: StoredImage) -> dict[str, Any]:
     """Return an image in CRI's format.
 
-    The result lists the names of all images with the same configuration, and is pinned if one of them is pinned.
+    The result lists the names of all images with the same configuration. If any of these images is pinned, the result
+    is marked as pinned.
     """
     identity = server.image_id(image)
     same = [item for item in server.store.images() if server.image_id(item) == identity]
@@ -35,7 +36,7 @@ def image_view(server: CriRuntime, image: StoredImage) -> dict[str, Any]:
 def all_images(server: CriRuntime) -> list[dict[str, Any]]:
     """Return the images in the store that have a manifest for the machine's Windows build.
 
-    Images with the same configuration are one entry.
+    Images with the same configuration are combined into one entry.
     """
     found: dict[str, dict[str, Any]] = {}
     for image in server.store.images():

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a container gets from its image: a program, a working folder, and a copy of the image's files.
+"""The program, the working folder and the copied files that a container gets from its image.
 
 Source for the program: https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/.
 Each HostProcess container has its own copy of the image's files, which is deleted together with the container.
@@ -28,7 +28,7 @@ def complete(command: ContainerCommand, settings: Mapping[str, Any]) -> Containe
 
     Args:
         command: the command in the pod's specification.
-        settings: the object `config` in the image's configuration.
+        settings: the `config` object in the image's configuration.
     """
     argv = command.argv
     if not command.replaces_entry_point:
@@ -39,7 +39,7 @@ def complete(command: ContainerCommand, settings: Mapping[str, Any]) -> Containe
 
 
 def settings_of(store: ImageStore, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the object `config` in the image configuration to which a manifest refers, or {} if there is none."""
+    """Return the `config` object of a manifest's image configuration, or an empty dictionary if there is none."""
     found: Mapping[str, Any] = store.document(str(manifest["config"]["digest"])).get("config") or {}
     return found
 

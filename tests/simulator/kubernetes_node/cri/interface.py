@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 class RuntimeFailure(Exception):
-    """A request that failed. The text is the runtime's message."""
+    """Raised if a request to the runtime fails. The exception's message is the runtime's."""
 
 
 def rpc_error(error: Exception) -> str:
     """Return the text that a CRI client shows for an error of the runtime.
 
-    The text has the code `Unknown` for all errors from dockerd, because cri-dockerd does not pass on their codes.
+    The text has the code `Unknown` for all errors from dockerd, because cri-dockerd does not pass on dockerd's codes.
     """
     text = str(error)
     missing = text.endswith(": not found") and not text.startswith("Error response from daemon: ")
@@ -86,7 +86,7 @@ class CriRuntime(ABC):
         return ""
 
     def load_status(self) -> str:
-        """Return `lastCNILoadStatus` in `crictl info`, or an empty string if the runtime does not report it."""
+        """Return `lastCNILoadStatus` in `crictl info`, or an empty string if the runtime reports no such status."""
         return ""
 
     def network_problem(self, error: cni.CniError) -> str:
@@ -98,7 +98,7 @@ class CriRuntime(ABC):
         """Return the CNI configuration.
 
         Raises:
-            cni.CniError: the network is not ready. The exception's text is the reason for NetworkReady=false.
+            cni.CniError: the network is not ready. The exception's message gives the reason for NetworkReady=false.
         """
 
     @abstractmethod
@@ -112,7 +112,7 @@ class CriRuntime(ABC):
 
     @abstractmethod
     def image(self, name: str) -> StoredImage | None:
-        """Return an image from the store, or None if it is missing or has no manifest for this version of Windows."""
+        """Return an image from the store, or None if the image is missing or does not support this Windows version."""
 
     @abstractmethod
     def image_id(self, image: StoredImage) -> str:
@@ -145,7 +145,7 @@ class CriRuntime(ABC):
 
     @abstractmethod
     def stop_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop a sandbox and its containers, and remove it from its network.
+        """Stop a sandbox and its containers, and remove the sandbox from its network.
 
         Raises:
             RuntimeFailure: the runtime rejects the call.
@@ -182,7 +182,7 @@ class CriRuntime(ABC):
         """Stop a container."""
 
     def execute(self, container: Container, argv: Sequence[str], timeout: float) -> ProgramResult:
-        """Run a further program in a HostProcess container, and return its result. `timeout` is in seconds.
+        """Run another program in a HostProcess container, and return its result. `timeout` is in seconds.
 
         Raises:
             RuntimeFailure: the runtime does not support HostProcess containers.
@@ -201,6 +201,6 @@ class CriRuntime(ABC):
 
 
 def connect(machine: Machine, address: str) -> CriRuntime | None:
-    """Return the runtime that serves CRI on a pipe, or None if no runtime serves it."""
+    """Return the runtime that serves CRI on the given pipe, or None if there is none."""
     found = listeners.behind(machine, address)
     return found if isinstance(found, CriRuntime) else None

@@ -29,7 +29,8 @@ class MountedFiles(FileSystem):
 
     Args:
         host: the machine's files.
-        mounts: the mounts. If several targets contain a path, the longest target applies.
+        mounts: the mounted folders and files. If a path is below the targets of several mounts, the longest target
+            applies.
     """
 
     def __init__(self, host: FileSystem, mounts: Sequence[Mount]) -> None:
@@ -48,7 +49,7 @@ class MountedFiles(FileSystem):
         return self._host.real(self.host_path(path))
 
     def host_path(self, path: str) -> str:
-        """Return the Windows path on the container's host for a path in the container."""
+        """Return the Windows path on the container's host that corresponds to a path in the container."""
         normal = normalise(path)
         for target, source in self._mounts:
             if normal.casefold() == target.casefold():

@@ -37,14 +37,14 @@ class Sandbox:
     """The sandbox of a pod.
 
     Args:
-        id: its id in CRI.
+        id: the sandbox's id in CRI.
         pod, namespace, uid: the pod's name, namespace and UID.
         address: the pod's address; empty until CNI has assigned one.
         network: the name of the CNI configuration; empty for pods on the host's network.
-        created: the time of its creation.
-        ready: whether CRI lists it as ready.
+        created: the time when the sandbox was created.
+        ready: whether CRI lists the sandbox as ready.
         attempt: the number of earlier attempts to create the pod's sandbox, as in CRI.
-        netns: the id of its network namespace in HNS.
+        netns: the id of the sandbox's network namespace in HNS.
     """
 
     id: str
@@ -58,7 +58,7 @@ class Sandbox:
     attempt: int = 0
     netns: str = ""
     shim: Process | None = None
-    """The shim's process, which runs until the sandbox is stopped. Until then, its executable cannot be replaced."""
+    """The process of the sandbox's shim. Until the sandbox is stopped, the shim's executable cannot be replaced."""
 
 
 @dataclass
@@ -90,16 +90,16 @@ class Container:
 
 @dataclass
 class Shims:
-    """All sandboxes and containers of a machine, by id.
+    """All sandboxes and containers of a machine.
 
     Args:
-        sandboxes: the sandboxes.
-        containers: the containers.
+        sandboxes: maps the id of each pod sandbox to the sandbox.
+        containers: maps the id of each container that CRI manages to the container.
         leases: the ids of sandboxes for which containerd has a lease. The lease begins when the creation of the sandbox
             begins (before CRI lists the sandbox), and it ends when the sandbox is removed (containerd
             internal/cri/server/sandbox_run.go).
-        elsewhere: the ids of containers outside CRI (such as those of `nerdctl run` and BuildKit), by containerd's
-            namespace.
+        elsewhere: maps a containerd namespace to the ids of the containers in it that CRI does not manage (such as
+            those of `nerdctl run` and BuildKit).
     """
 
     sandboxes: dict[str, Sandbox] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class ContainerCommand:
     r"""The command of a container.
 
     Args:
-        argv: the program and its arguments. If it is still empty after `image_files.complete`, the container does
+        argv: the program and its arguments. If argv is still empty after `image_files.complete`, the container does
             nothing until it is stopped.
         replaces_entry_point: whether argv begins with a program. Otherwise, argv contains only arguments
             for the image's own program.
@@ -140,7 +140,7 @@ class ContainerCommand:
 
 
 def start_shim(machine: Machine, sandbox: Sandbox) -> None:
-    """Start a sandbox's shim. Its executable is in containerd's folder (runtime v2, one shim for each pod)."""
+    """Start a sandbox's shim. The executable is in containerd's folder (runtime v2, one shim for each pod)."""
     service = machine.services.get("containerd")
     image = f"{service.argv[0].rpartition(chr(92))[0]}\\{SHIM}" if service and service.argv else ""
     if machine.files.is_file(image):
@@ -160,7 +160,7 @@ def new_id() -> str:
 
 
 def settle(machine: Machine) -> Shims:
-    """Mark containers whose process has ended as exited, and sandboxes from before the last boot as not ready.
+    """Mark a container as exited if its process has ended, and a sandbox as not ready if it predates the last boot.
 
     Returns:
         All sandboxes and containers.
@@ -189,7 +189,7 @@ def _start_error(program: str, error: Exception) -> str:
 
 
 def start(machine: Machine, container: Container, command: ContainerCommand) -> None:
-    """Start a container's process. If this fails, the container is recorded as exited with reason `StartError`."""
+    """Start a container's process. If the process cannot start, set the container to exited, with reason StartError."""
     container.started, container.command = now(), command
     if not command.host_process or not command.argv:
         program = command.argv[0].rpartition("\\")[2] if command.argv else "container.exe"
@@ -243,7 +243,7 @@ def start(machine: Machine, container: Container, command: ContainerCommand) -> 
 
 
 def execute(machine: Machine, container: Container, argv: Sequence[str], timeout: float) -> ProgramResult:
-    """Run a further program in a HostProcess container, and return its result (CRI's ExecSync)."""
+    """Run another program in a HostProcess container, and return its result (CRI's ExecSync)."""
     command = container.command
     if command is None:
         return ProgramResult(1, "", "the container is not running")

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker save and load, for archives with `manifest.json`. Since Docker 25.0, a saved archive is also an OCI layout.
+"""The commands `docker save` and `docker load`, for archives with `manifest.json`.
 
-docker load finds images only through `manifest.json`, so it fails if an archive is only an OCI layout. docker save
-writes the layers as uncompressed tar files. Source: moby/moby image/tarexport/{load,save}.go.
+Since Docker 25.0, an archive that docker save writes is also an OCI layout. docker load finds images only through
+`manifest.json`, so it fails if an archive is only an OCI layout. docker save writes the layers as uncompressed tar
+files. Source: moby/moby image/tarexport/{load,save}.go.
 """
 
 from __future__ import annotations

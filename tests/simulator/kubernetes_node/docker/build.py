@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """docker build on Windows with the daemon's own builder. The model suffices for small images, such as a pause image.
 
-It supports FROM, ARG, ENV, LABEL, COPY and ADD of files in the context or an earlier stage, WORKDIR, USER, SHELL,
-EXPOSE, STOPSIGNAL, ENTRYPOINT, CMD, and multiple stages. It records RUN instructions, but does not run their commands.
-Source: https://docs.docker.com/reference/dockerfile/.
+The model supports FROM, ARG, ENV, LABEL, COPY and ADD of files in the context or an earlier stage, WORKDIR, USER,
+SHELL, EXPOSE, STOPSIGNAL, ENTRYPOINT, CMD, and multiple stages. RUN instructions are recorded, but their commands do
+not run. Source: https://docs.docker.com/reference/dockerfile/.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def build(run: DockerRun) -> str:
 
     Raises:
         DockerError: an instruction is invalid or fails.
-        DockerUsageError: the command line is invalid, or it names a file that does not exist.
+        DockerUsageError: the command line is invalid, or specifies a file that does not exist.
         DiskFullError: the drive is full.
     """
     if len(run.arguments) != 1:
@@ -245,7 +245,7 @@ class _Build:
 
 
 def add_layer(layers: list[bytes], config: dict[str, Any], members: Mapping[str, bytes]) -> None:
-    """Append a layer to an image, and its diff id to the image's configuration.
+    """Append a layer to an image, and record the layer's diff id in the image's configuration.
 
     A diff id is the digest of the uncompressed layer.
     Source: https://github.com/opencontainers/image-spec/blob/main/config.md#layer-diffid.

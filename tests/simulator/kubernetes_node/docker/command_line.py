@@ -32,7 +32,7 @@ _ALIASES = {
 
 
 class DockerUsageError(Exception):
-    """A command line that docker.exe rejects. The text is docker.exe's message."""
+    """Raised if docker.exe rejects a command line. The exception's message is that of docker.exe."""
 
 
 class DockerRun:
@@ -109,7 +109,7 @@ def command(words: list[str], known: Mapping[str, object]) -> tuple[str, list[st
 
 
 def flags_of(name: str) -> dict[str, bool]:
-    """Return for each of a command's long and short options whether it takes a value."""
+    """Map each long and short option of a command to whether the option takes a value."""
     found: dict[str, bool] = {}
     for option, about in contracts.load("docker")["docker"][name].items():
         found[option] = about["type"] != "bool"
@@ -125,7 +125,7 @@ def parse(
 
     Args:
         words: the options and arguments.
-        known: the names of the known options, and whether each takes a value.
+        known: maps the name of each known option to whether the option takes a value.
         anywhere: whether options may follow arguments. Otherwise, everything from the first argument on is returned
             unparsed.
 
@@ -185,7 +185,7 @@ def render(template: str, fields: Mapping[str, object]) -> str:
 
 
 def rows(run: DockerRun, found: Sequence[Mapping[str, object]], head: Sequence[str], keys: Sequence[str]) -> str:
-    """Format a list of objects: with --quiet as ids, with --format by its template, and otherwise as a table."""
+    """Format a list of objects as ids (with --quiet), with a template (with --format), or otherwise as a table."""
     from simulator.kubernetes_node.cri.crictl_views import table
 
     if run.on("q", "quiet"):

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker.exe's config.json with the credentials for registries. `docker login` writes it; pulls and pushes read it.
+"""docker.exe's config.json with the credentials for registries.
 
-Without a credential store or helper, config.json contains the credentials in base64. A store or helper is a program on
-PATH, which is called `docker-credential-NAME`. Source: https://docs.docker.com/reference/cli/docker/login/.
+`docker login` writes the file, and pulls and pushes read it. Without a credential store or helper, config.json contains
+the credentials in base64. A store or helper is a program on PATH with the name `docker-credential-NAME`. Source:
+https://docs.docker.com/reference/cli/docker/login/.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def of(run: DockerRun, host: str) -> str:
     """Return the `user:password` for a registry, or an empty string if there is none.
 
     Raises:
-        DockerUsageError: config.json is invalid, or it names a credential store or helper, which the simulator lacks.
+        DockerUsageError: config.json is invalid, or requires a credential store or helper. The simulator has neither.
     """
     document = read(run)
     helper = (document.get("credHelpers") or {}).get(host) or document.get("credsStore")
@@ -62,7 +63,7 @@ def of(run: DockerRun, host: str) -> str:
 
 
 def write(run: DockerRun, host: str, credentials: str) -> None:
-    """Store the credentials for a registry in config.json. If they are empty, remove the stored ones.
+    """Store the credentials for a registry in config.json. If `credentials` is empty, remove the stored credentials.
 
     Raises:
         DockerUsageError: config.json is invalid.

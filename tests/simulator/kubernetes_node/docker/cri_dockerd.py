@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""cri-dockerd.exe: its command line, and CRI over its pipe. It implements CRI with Docker containers.
+"""cri-dockerd.exe, which serves CRI over its pipe and implements CRI with Docker containers.
 
-Its flags are in contracts/docker.json. cri-dockerd ends immediately if dockerd does not respond. It does not support
+contracts/docker.json lists the flags. cri-dockerd ends immediately if dockerd does not respond. It does not support
 the service control manager (Mirantis/cri-dockerd main.go, cmd/server.go, core/docker_service.go), so on Windows it
 needs a wrapper such as nssm. Source for the containers of a pod:
 core/{naming,sandbox_run,sandbox_helpers,container_create}.go.
@@ -47,7 +47,7 @@ class CriDockerd(CriRuntime):
     """A running cri-dockerd.
 
     Args:
-        machine: the machine that it runs on.
+        machine: the machine that cri-dockerd runs on.
         flags: the command line's options.
         own_version: the version of cri-dockerd. CRI reports Docker's version instead.
     """
@@ -117,7 +117,7 @@ class CriDockerd(CriRuntime):
         """Return the CNI configuration.
 
         Raises:
-            cni.CniError: the network is not ready. The exception's text is the reason for NetworkReady=false.
+            cni.CniError: the network is not ready. The exception's message gives the reason for NetworkReady=false.
         """
         return cni.ready(
             self._machine, self._settings.cni_conf_dir, list(self._settings.cni_bin_dirs), skips_invalid=True
@@ -205,7 +205,7 @@ class CriDockerd(CriRuntime):
     def _set_up(self, server: Dockerd, item: DockerContainer, sandbox: Sandbox) -> None:
         """Let CNI set up a sandbox's network.
 
-        Docker has no network namespaces for CNI plugins, so they attach the endpoint to the sandbox's container.
+        Docker has no network namespaces for CNI plugins, so the plugins attach the endpoint to the sandbox's container.
         """
         try:
             network = self.network()
@@ -219,7 +219,7 @@ class CriDockerd(CriRuntime):
             ) from error
 
     def stop_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop a sandbox and its containers, and remove it from its network."""
+        """Stop a sandbox and its containers, and remove the sandbox from its network."""
         server = self.docker()
         for container in self.containers(sandbox.id):
             self.stop_container(container)
@@ -258,7 +258,7 @@ class CriDockerd(CriRuntime):
         return self.docker().containers()
 
     def _sandbox(self, item: DockerContainer) -> Sandbox:
-        """Return the CRI sandbox for a Docker container, with its current state. Every call returns the same object."""
+        """Return the CRI sandbox for a Docker container, with its current state. Later calls return the same object."""
         known = self._objects.get(item.id)
         if not isinstance(known, Sandbox):
             labels = item.labels
@@ -327,7 +327,7 @@ class CriDockerd(CriRuntime):
 
 
 def _clear_conflict(server: Dockerd, name: str) -> None:
-    """Remove a stopped container that has the name, so that a new one can have it next time (sandbox_helpers.go)."""
+    """Remove a stopped container with the given name, so that a new one can use the name (sandbox_helpers.go)."""
     for item in server.containers():
         if item.name == name and not _runs(item):
             server.remove(item, force=False)

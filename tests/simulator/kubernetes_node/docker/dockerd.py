@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The running dockerd: its network `nat`, its container images, its containers and their endpoints.
+"""The running dockerd with its `nat` network, its container images, its containers and their endpoints.
 
-Starting a container creates an endpoint, and stopping it removes the endpoint (moby libnetwork/drivers/windows). If the
-machine goes down while the container runs, the endpoint remains and occupies the container's address (moby/moby#47576).
-dockerd creates no endpoint for a container with the network `none`. A container with the network `container:ID` uses
-the endpoint of the container with this id.
+Starting a container creates an endpoint, and stopping the container removes the endpoint (moby
+libnetwork/drivers/windows). If the machine goes down while the container runs, the endpoint remains and occupies the
+container's address (moby/moby#47576). dockerd creates no endpoint for a container whose network is `none`. A container
+whose network is `container:ID` uses the endpoint of the container with this id.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class DockerContainer:
     """A Docker container.
 
     Args:
-        id, name, image: its id, its name and the name of its image.
-        network: the name of its HNS network, `none`, or `container:ID`.
-        address: the address if it was set manually (`--ip`); otherwise empty.
-        endpoint: the id of its HNS endpoint while it is running.
-        state, exit_code: its state, and the exit code once it has exited.
+        id, name, image: the container's id and name, and the name of its image.
+        network: the name of the container's HNS network, `none`, or `container:ID`.
+        address: the container's address if it was set manually (`--ip`); otherwise empty.
+        endpoint: the id of the HNS endpoint while the container is running.
+        state, exit_code: the container's state, and the exit code once the container has exited.
         created, started, finished: the times of these events; None for events that have not happened.
-        process: its process; None if it has not been started.
-        image_id: the id of its image in the store; empty for a container that a test created without an image.
-        program: the program that runs in it.
+        process: the container's process; None if the container has not been started.
+        image_id: the id of the image in the store; empty for a container that a test created without an image.
+        program: the program that runs in the container.
         labels: the container's labels, in which cri-dockerd stores the names of a pod.
     """
 
@@ -87,14 +87,14 @@ class Dockerd:
     """A running dockerd.
 
     Args:
-        machine: the machine that it runs on.
+        machine: the machine that dockerd runs on.
         version: the version of Docker.
-        config: the configuration with which it was started.
-        environment: its environment variables: the machine's and the service's.
+        config: the configuration with which dockerd was started.
+        environment: dockerd's environment variables, which are those of the machine and of the service.
 
     Raises:
-        DockerError: the configured network does not exist. The text is dockerd's message.
-        HnsError: HNS refuses the network `nat`.
+        DockerError: the configured network does not exist. The exception's message is dockerd's.
+        HnsError: HNS refuses the `nat` network.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Dockerd:
         return self.transfer(credentials, stop).pull(self.images, reference)
 
     def users(self) -> dict[str, str]:
-        """Return the ids of the images in use, each with the id of a container that uses it."""
+        """Return the ids of the images in use, each mapped to the id of a container that uses the image."""
         return {item.image_id: item.id for item in self._state.containers.values() if item.image_id}
 
     def containers(self) -> list[DockerContainer]:
@@ -175,7 +175,7 @@ class Dockerd:
         """Create a container without starting it. Unlike dockerd, this method accepts a missing image.
 
         Raises:
-            DockerError: another container has the name.
+            DockerError: another container has the same name.
         """
         other = next((item for item in self.containers() if item.name == name), None)
         if other:
@@ -216,7 +216,7 @@ class Dockerd:
         item.state, item.exit_code, item.started = "running", 0, datetime.now(UTC)
 
     def _connect(self, item: DockerContainer) -> str:
-        """Create a container's endpoint, and return its id, or an empty string if dockerd does not create one."""
+        """Create a container's endpoint, and return the endpoint's id, or an empty string if dockerd creates none."""
         if item.network.startswith("container:"):
             other = self.find(item.network.partition(":")[2])
             if other.state != "running":
@@ -240,7 +240,7 @@ class Dockerd:
             ) from error
 
     def stop(self, item: DockerContainer) -> None:
-        """Stop a container, and remove its endpoint if it still exists in HNS."""
+        """Stop a container, and remove its endpoint if HNS still has the endpoint."""
         if item.state != "running":
             return
         if item.process:

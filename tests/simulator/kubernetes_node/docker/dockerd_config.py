@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """dockerd's configuration: its command line and daemon.json, and conflicts between the two.
 
-See moby/moby daemon/config/config.go (unknown keys, duplicate keys) and daemon_windows.go. The known keys by version
-are in contracts/docker.json.
+contracts/docker.json lists the keys that each version knows. See moby/moby daemon/config/config.go (unknown keys,
+duplicate keys) and daemon_windows.go.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LEVELS = ("debug", "info", "warn", "error", "fatal", "panic", "trace")
 
 
 class DockerdError(Exception):
-    """The reason why dockerd does not start. The text is dockerd's message."""
+    """Raised if dockerd cannot start. The exception's message is dockerd's."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class DaemonConfig:
     """The effective configuration of dockerd.
 
     Args:
-        root: the data-root, a Windows path.
+        root: the Windows path of the folder for Docker's data (`data-root`).
         hosts: the addresses to listen on.
         bridge: the network for containers; `none` if dockerd should create no network.
-        fixed_cidr: the subnet of the network `nat`; empty for the default.
-        proxies: the values of `http_proxy`, `https_proxy` and `no_proxy` that are configured.
+        fixed_cidr: the subnet of the `nat` network; empty for the default.
+        proxies: the configured values by name. The names are `http_proxy`, `https_proxy` and `no_proxy`.
         mirrors: the mirrors of Docker Hub; dockerd supports no mirrors of other registries.
         insecure: hosts (with or without a port) or networks for which TLS is not verified and plain HTTP is allowed.
         debug: whether debug messages are logged.
@@ -59,7 +59,7 @@ class DaemonConfig:
 
 
 def table(version: str, program: str = "dockerd") -> dict[str, dict[str, Any]]:
-    """Return the flags that a version of dockerd or cri-dockerd has."""
+    """Return the flags that a version of dockerd or cri-dockerd supports."""
     found: dict[str, dict[str, Any]] = {}
     for name, about in contracts.load("docker")[program].items():
         if _key(version) < _key(str(about.get("since", "0"))):
@@ -76,7 +76,7 @@ def _key(version: str) -> tuple[int, ...]:
 
 
 def at_least(version: str, other: str) -> bool:
-    """Return whether a version of Docker is the same as `other` or later."""
+    """Return whether a version of Docker is at least the version `other`."""
     return _key(version) >= _key(other)
 
 
@@ -132,7 +132,7 @@ def _document(data: bytes, path: str) -> dict[str, Any]:
 
 
 def _flat(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys in daemon.json that dockerd compares with its flags. They include keys in most nested objects."""
+    """Return the keys in daemon.json that dockerd compares with its flags, including those in most nested objects."""
     about = contracts.load("docker")["daemon_json"]
     kept = (*about["file_only"], "log-opts", "default-network-opts", "runtimes", "default-ulimits")
     found: dict[str, Any] = {}

@@ -42,7 +42,7 @@ def start(machine: Machine, config: DaemonConfig, version: str, environment: Map
     """Start dockerd.
 
     Raises:
-        DockerdError: dockerd does not start. The text is the reason.
+        DockerdError: dockerd does not start. The exception's message gives the reason.
     """
     if not machine.services.exists(HNS):
         raise DockerdError("failed to load vmcompute.dll, ensure that the Containers feature is installed")

@@ -22,7 +22,7 @@ _ANY = 0  # the store contains one platform per name, so no build has to be sele
 
 
 class DockerError(Exception):
-    """A request that dockerd rejected. The text is dockerd's message."""
+    """Raised if dockerd rejects a request. The exception's message is dockerd's."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ class DockerImage:
 
     @property
     def build(self) -> int:
-        """The image's Windows build, or 0 if the image does not specify it."""
+        """The image's Windows build, or 0 if the image does not specify a build."""
         parts = str(self.config.get("os.version", "")).split(".")
         return int(parts[2]) if len(parts) > 2 and parts[2].isdigit() else 0
 
@@ -116,7 +116,7 @@ class DockerImages:
             self.store.put(StoredImage(name, dict(target)))
 
     def write(self, config: bytes, layers: Iterable[bytes], names: Iterable[str]) -> str:
-        """Add an image that was loaded or built, from its configuration and layers, and return its id.
+        """Add a loaded or built image with the given configuration and layers, and return its id.
 
         Raises:
             DiskFullError: the drive is full.
@@ -162,8 +162,9 @@ class DockerImages:
 
         Args:
             name: the name, the id or the first digits of the id.
-            force: whether to remove the last tag of an image that a container uses, or an image id with several tags.
-            used: the ids of the images in use, each with the id of a container that uses it.
+            force: whether to remove all tags even if a container uses the image, or if `name` is the id of an image
+                with several tags.
+            used: maps the id of each image in use to the id of a container that uses the image.
 
         Returns:
             Docker's output: `Untagged: …`, `Deleted: …`.

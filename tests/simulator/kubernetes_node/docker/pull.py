@@ -46,7 +46,7 @@ class Pulled:
     Args:
         digest: the digest to which the name refers in the registry.
         id: the id of the image.
-        fresh: whether the store did not have the name with this digest before.
+        fresh: whether this combination of name and digest is new in the store.
         layers: the digests of the layers.
     """
 
@@ -57,7 +57,7 @@ class Pulled:
 
 
 def insecure(config: DaemonConfig, host: str) -> bool:
-    """Return whether dockerd does not verify a registry's TLS certificate."""
+    """Return whether dockerd skips the verification of a registry's TLS certificate."""
     bare = host.rpartition(":")[0] if ":" in host else host
     for entry in ("127.0.0.0/8", "localhost", *config.insecure):
         if entry in (host, bare):
@@ -116,7 +116,7 @@ class DockerTransfer:
         machine: the machine that dockerd runs on.
         version: the version of Docker.
         config: dockerd's configuration.
-        environment: dockerd's environment variables; the proxies in its configuration take precedence.
+        environment: dockerd's environment variables; the proxies in dockerd's configuration take precedence.
         credentials: the `user:password` for the registry from docker.exe's config.json; empty for anonymous access.
         stop: an event that is set when docker.exe ends.
     """

@@ -4,8 +4,8 @@
 
 {"kind": "adapter_taken", "by": "LAN switch"}    a Hyper-V switch or another product uses the adapter, so HNS finds no
                                                  adapter for an external network (microsoft/SDN#194, #269)
-{"kind": "no_management_ip"}                     HNS does not learn the adapter's address, so its networks have no
-                                                 management IP (flannel-io/flannel#1066)
+{"kind": "no_management_ip"}                     HNS does not learn the adapter's address, so external networks have
+                                                 no management IP (flannel-io/flannel#1066)
 
 `"value": false` ends a fault. Several external networks can share an adapter, because HNS puts them on one switch.
 """
@@ -28,8 +28,8 @@ class Adapter:
     """The state of the adapter's faults.
 
     Args:
-        owner: the product that uses the adapter; empty if HNS can use it.
-        unaddressed: whether the fault `no_management_ip` is active: HNS does not learn the adapter's address.
+        owner: the product that uses the adapter; empty if HNS can use the adapter.
+        unaddressed: whether the fault `no_management_ip` is active, in which HNS does not learn the adapter's address.
     """
 
     owner: str = ""
@@ -43,7 +43,7 @@ def require(machine: Machine, network: Network, api: int) -> None:
 
 
 def management_ip(machine: Machine) -> str:
-    """Return the management IP of the external networks, or an empty string if HNS does not know it."""
+    """Return the management IP of the external networks, or an empty string if HNS does not know the address."""
     return "" if machine.part(Adapter).unaddressed else uplink(machine).address
 
 

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Host Networking Service: its cmdlets, its service, its state after a boot, and its faults.
+"""The cmdlets of the Host Networking Service (HNS), the Windows service `hns`, and HNS's state after a boot.
 
-The cmdlets are from the module HostNetworkingService
+The cmdlets are those of the HostNetworkingService module
 (https://learn.microsoft.com/powershell/module/hostnetworkingservice).
 """
 
@@ -40,10 +40,10 @@ def _failure(error: HnsError) -> CmdletError:
 
 
 def _guard(machine: Machine, bound: Bound) -> HnsStore:
-    """Wait until HNS responds, and return its store.
+    """Wait until HNS responds, and return the store of HNS objects.
 
     Raises:
-        CmdletError: HNS is not installed or does not start, or its service ends during a hang.
+        CmdletError: HNS is not installed or does not start, or the hns service ends during a hang.
     """
     if machine.services.get(SERVICE) is None:
         # Like the service, the module is part of the feature Containers (or Hyper-V).
@@ -135,7 +135,9 @@ class _RunningHns(IdleService):
     machine: Machine | None = None
 
     def stop(self) -> None:
-        """End the process. Unless the machine shuts down, the HNS objects of pods and non-persistent networks are lost.
+        """End the process of the hns service.
+
+        Unless the machine shuts down, the HNS objects of pods and of non-persistent networks are lost.
 
         Raises:
             ServiceError: 1053 if the service does not stop.
@@ -167,7 +169,7 @@ def _gone(before: Iterable[Network], state: HnsState) -> list[Network]:
 
 
 def _forget_interfaces(machine: Machine, before: Iterable[Endpoint]) -> None:
-    """Remove the host's network interfaces for its own endpoints if these endpoints no longer exist.
+    """Remove the network interfaces of the host's own endpoints if these endpoints no longer exist.
 
     Args:
         machine: the host.

@@ -3,7 +3,7 @@
 """Test helpers that turn a machine into a node in use, with services, HNS networks, pods, and leftovers of old pods.
 
 `populate(machine, "flannel-host-gw", running=3, stale=2)` creates the same networks as the CNI plugins (`networks.py`).
-It takes milliseconds, and does not interrupt the machine's network connection.
+The call takes milliseconds, and does not interrupt the machine's network connection.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ CONFIG = r"""version = 2
 
 @dataclass
 class Scene:
-    """The objects that were created on a machine: the names of networks, and the ids of everything else.
+    """The HNS objects that were created on a machine: the names of the networks, and the ids of all other objects.
 
     Args:
-        networks: networks, by name.
+        networks: the names of the networks.
         running: endpoints of running pods.
         stale: endpoints of pods that are gone.
         creating: endpoints of pods that are being created.
@@ -118,7 +118,7 @@ def populate(
     """Create a CNI plugin's networks on a machine, with pods and leftovers of pods.
 
     Args:
-        machine: the machine.
+        machine: the machine on which to create the objects.
         scene: `flannel-host-gw`, `flannel-vxlan`, `calico`, `calico-bgp` or `azure`. For Docker, use
             `docker/fixtures.py`.
         running, stale, creating, remote: the number of endpoints of each kind.

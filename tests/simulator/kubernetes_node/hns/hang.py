@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The fault `hns_hang`: HNS cmdlets never return, and Ctrl+C has no effect (moby/moby#40699).
 
-POST /simulator/faults sets it:
+POST /simulator/faults sets this fault:
 
 {"kind": "hns_hang", "until": "restart"}    every call hangs until the service restarts
 {"kind": "hns_hang", "until": "reboot"}     only a reboot helps, not a restart of the service
@@ -40,8 +40,9 @@ class Hang:
         commands: patterns of the cmdlets that hang.
         stop_fails: whether the service cannot stop while HNS hangs.
         blocked: the number of calls that currently hang.
-        ended: the number of hangs that have ended. A call stops waiting when this number has increased since its start.
-        broken: the value of `ended` up to which hanging calls fail, because the service that they waited for has ended.
+        ended: the number of hangs that have ended. A hanging call stops waiting when this number increases.
+        broken: the value of `ended` after the last hang that ended because the hns service ended or the machine
+            rebooted. The calls that were hanging at that time fail.
         lock: the lock that protects these values.
     """
 
@@ -87,7 +88,7 @@ def wait(machine: Machine, command: str, stop: threading.Event) -> None:
     """Wait until HNS responds to a cmdlet.
 
     Raises:
-        HnsError: the service ends before it responds.
+        HnsError: the hns service ends before HNS responds.
         ProcessEndedError: the cmdlet's process must end.
     """
     hang = machine.part(Hang)
@@ -130,7 +131,7 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> None:
 
 
 def service_may_stop(machine: Machine) -> bool:
-    """Return whether the hns service responds to a stop request of the service control manager."""
+    """Return whether the hns service responds to a stop request from the service control manager."""
     hang = machine.part(Hang)
     return not (hang.until == "reboot" and hang.stop_fails)
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The networks and files that CNI plugins create on a node.
 
-Calico's node-service.ps1 creates the network `External` first, so that later networks find a switch. Sources: for
+Calico's node-service.ps1 creates the `External` network first, so that later networks find a switch. Sources: for
 flannel, pkg/backend/hostgw and vxlan in flannel-io/flannel; for Calico, kubernetes-sigs/sig-windows-tools#378; for
 azure-vnet, the files that cleanupnetwork.ps1 of Azure/AgentBaker removes.
 """
@@ -34,7 +34,7 @@ class Plan:
     Args:
         plugin: the CNI plugin that creates pods' endpoints.
         config: the name of the CNI configuration.
-        network, kind, subnet, vni: the pods' network: its name, type, subnet and, for an overlay network, VNI.
+        network, kind, subnet, vni: the name, type, subnet and, for an overlay network, VNI of the pods' network.
         external: another network on the same adapter, which is created first.
         host_endpoints: endpoints of the host itself. `Ethernet` is kube-proxy's source address on an overlay network.
         routes: whether the host has routes to pods on other nodes.
@@ -76,7 +76,7 @@ def addresses(subnet: str) -> Iterator[str]:
 
 
 def place_all(machine: Machine, plan: Plan) -> list[Network]:
-    """Create the networks of a `Plan` on a machine, and return them. The pods' network is the last one."""
+    """Create the networks of a `Plan` on a machine, and return the networks. The last one is the pods' network."""
     found: list[Network] = []
     if plan.external:
         vni = 9999 if plan.vni else 0
@@ -94,7 +94,7 @@ def place_all(machine: Machine, plan: Plan) -> list[Network]:
 
 
 def place(machine: Machine, network: Network) -> Network:
-    """Create an HNS network without the usual interruption of the link and loss of manually set addresses."""
+    """Create an HNS network, but do not interrupt the link or remove manually set addresses as HNS usually does."""
     state = machine.part(HnsState)
     others = list(state.networks.values())
     state.networks[network.id] = network

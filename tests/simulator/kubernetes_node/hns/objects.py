@@ -68,7 +68,7 @@ class HnsError(Exception):
 
     Args:
         function: HCN's function without its prefix, such as `CreateEndpoint`.
-        code: the HRESULT, one of `TEXTS`.
+        code: the HRESULT, which is a key of `TEXTS`.
         api: the version of HNS's API that the caller uses. The message has hcsshim's format for this version: for 1,
             `hnsCall failed in Win32: … (0x803b002f)`; for 2, `hcnCreateEndpoint failed in Win32: … (0x803b002f)
             {"Success":false,…}`.
@@ -93,14 +93,14 @@ class Network:
     """An HNS network.
 
     Args:
-        id, name: its id and name.
-        kind: its type: NAT, L2Bridge, Overlay, Transparent or L2Tunnel.
-        subnet, gateway: its subnet and gateway; empty if it has none.
+        id, name: the network's id and name.
+        kind: the network's type, which is NAT, L2Bridge, Overlay, Transparent or L2Tunnel.
+        subnet, gateway: the network's subnet and gateway; empty if the network has none.
         vni: the VNI of an overlay network; 0 for other types.
         adapter: the physical adapter of an external network.
         flags: 8 means not persistent.
-        type_text: the type as the network's creator spelled it, such as Docker's `nat`; empty if it is the same as
-            `kind`.
+        type_text: the type as the network's creator spelled it, such as Docker's `nat`; empty if the spelling is the
+            same as in `kind`.
         policies: the policies that were added to the network, in HCN's format:
             `{"Type": "RemoteSubnetRoute", "Settings": {…}}`.
     """
@@ -135,18 +135,19 @@ class Endpoint:
     """An endpoint of a network.
 
     Args:
-        id, name: its id and name.
-        network: the id of its network.
-        address, mac: its IP address and MAC address.
-        container: the id of its sandbox or Docker container; empty for endpoints of the host and for remote endpoints.
-        namespace: the network namespace that contains it.
-        remote: whether it belongs to a pod on another node (kube-proxy creates these for load balancers).
+        id, name: the endpoint's id and name.
+        network: the id of the endpoint's network.
+        address, mac: the endpoint's IP address and MAC address.
+        container: the id of the sandbox or Docker container; empty for endpoints of the host and for remote endpoints.
+        namespace: the network namespace that contains the endpoint.
+        remote: whether the endpoint is for a pod on another node (kube-proxy creates such endpoints for load
+            balancers).
         state: a state from CREATED to DETACHED.
         shared: the value of SharedContainers, which does not include containers with Hyper-V isolation
             (projectcalico/calico#8913).
-        policies: its policies as Get-HnsEndpoint prints them (`hns/policies.py`).
-        gateway: its gateway; if empty, the endpoint uses the gateway of its network.
-        dns: its name servers and search list.
+        policies: the endpoint's policies as Get-HnsEndpoint prints them (`hns/policies.py`).
+        gateway: the endpoint's gateway; if empty, the endpoint uses the gateway of its network.
+        dns: the endpoint's name servers and search list.
     """
 
     id: str
@@ -173,7 +174,7 @@ class Wiring:
         gateway: the gateway; if empty, the endpoint uses the gateway of its network.
         dns: the name servers and the search list.
         api: the version of HNS's API that the plugin uses, 1 or 2.
-        mac: the MAC address; empty if HNS chooses it.
+        mac: the MAC address; empty if HNS chooses the address.
     """
 
     policies: tuple[Mapping[str, object], ...] = ()
@@ -203,12 +204,12 @@ class Namespace:
     """A network namespace.
 
     Args:
-        id: its id.
-        endpoints: the ids of its endpoints.
-        containers: the ids of its containers, of which HNS shows 12 digits.
-        default: whether it is the host's own namespace.
-        compartment: its network compartment; 0 if it has none, which is the case for namespaces left from before a
-            reboot.
+        id: the namespace's id.
+        endpoints: the ids of the namespace's endpoints.
+        containers: the ids of the namespace's containers. HNS shows 12 digits of each id.
+        default: whether the namespace is the host's own.
+        compartment: the namespace's network compartment; 0 if it has none, which is the case for namespaces left from
+            before a reboot.
     """
 
     id: str

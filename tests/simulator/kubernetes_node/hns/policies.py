@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The policies of endpoints: what each of HNS's two APIs accepts, and the format in which Get-HnsEndpoint prints them.
+"""The endpoint policies that each of HNS's two APIs accepts, and the format in which Get-HnsEndpoint prints policies.
 
 The first API takes flat objects (`{"Type": "ROUTE", "DestinationPrefix": …}`: microsoft/hcsshim
 internal/hns/hnspolicy.go). The second one takes `{"Type": "SDNRoute", "Settings": {…}}` (hcn/hcnpolicy.go). Each API

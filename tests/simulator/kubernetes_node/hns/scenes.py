@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Make a running node look like one in use, for tests that reach it only over HTTP (POST /simulator/faults).
+"""Give a running node networks, pods and containers, for tests that use only HTTP (POST /simulator/faults).
 
 {"kind": "hns_scene", "scene": "flannel-host-gw", "running": 3, "stale": 2}    calls `hns.fixtures.populate`
 {"kind": "hns_scene", "scene": "docker", "running": 2, "stopped": 1}           calls `docker.fixtures.populate`

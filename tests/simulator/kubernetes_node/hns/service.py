@@ -91,7 +91,7 @@ class HnsStore:
         return list(self._state.namespaces.values())
 
     def network_named(self, name: str) -> Network | None:
-        """Return a network by its case-insensitive name, or None if it does not exist."""
+        """Return a network by its case-insensitive name, or None if there is none."""
         return next((item for item in self.networks() if item.name.casefold() == name.casefold()), None)
 
     def endpoints_of(self, container: str) -> list[Endpoint]:
@@ -207,7 +207,7 @@ class HnsStore:
         return endpoint
 
     def _require_address(self, network: Network, address: str, api: int) -> None:
-        """Raise HnsError if an address is outside the network's subnet, or if it is reserved."""
+        """Raise HnsError if an address is outside the network's subnet or reserved."""
         if not network.subnet:
             return
         subnet = ipaddress.ip_network(network.subnet)
@@ -229,7 +229,7 @@ class HnsStore:
             raise HnsError("CreateEndpoint", OBJECT_EXISTS if api == 1 else ADDRESS_RESERVED, api)
 
     def remove_endpoint(self, endpoint_id: str) -> None:
-        """Remove an endpoint. Policy lists keep their references to it.
+        """Remove an endpoint. Policy lists keep their references to the endpoint.
 
         Raises:
             HnsError: HNS rejects the call.

@@ -91,7 +91,7 @@ class Refusals:
 
 
 def refuse(machine: Machine, fault: Mapping[str, object]) -> None:
-    """Set the HNS objects that cannot be removed.
+    """Set which HNS objects cannot be removed.
 
     Raises:
         ValueError: `ids` is not a list.

@@ -6,8 +6,9 @@ The first external network creates a virtual switch on the physical adapter, and
 `vEthernet (Ethernet)`. Removing the last external network removes the switch. In both cases the link is down for
 `link_drop_seconds`, and a manually set address is lost, because the interface that gets TCP/IP uses DHCP
 (microsoft/SDN#498, ovn-kubernetes/ovn-kubernetes#2530). According to reports, Windows versions 2004 and 20H2 lose the
-address, while 1909 keeps it. The simulator loses it on all versions. With `uplink: {loses: [appear]}` in the fleet
-file, it is lost only when the switch is created; with `[vanish]`, only when the switch is removed; with `[]`, never.
+address, while 1909 keeps the address. In the simulator, all versions lose the address. With `uplink: {loses: [appear]}`
+in the fleet file, the address is lost only when the switch is created; with `[vanish]`, only when the switch is
+removed; with `[]`, never.
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ def vanished(machine: Machine, network: Network, others: Sequence[Network]) -> N
 
 
 def forgotten(machine: Machine, network: Network, others: Sequence[Network]) -> None:
-    """Apply the effects of an HNS network that does not survive a boot to the machine's interfaces and link.
+    """Update the machine's interfaces and link after a boot that an HNS network did not survive.
 
-    Whether a manually set address survives is not documented. The simulator keeps it.
+    Whether a manually set address survives is not documented. The simulator keeps the address.
     """
     if network.external and not _shared(network, others):
         _remove_switch(machine, network.adapter, keeps=True)
@@ -82,7 +83,7 @@ def host_endpoint(machine: Machine, endpoint: Endpoint, *, present: bool) -> Non
 def make_switch(machine: Machine, adapter: str, *, keeps: bool) -> None:
     """Create a virtual switch on an adapter, and move TCP/IP from the adapter to the switch's interface.
 
-    With `keeps`, preserve manual settings.
+    If `keeps` is set, preserve manual settings.
     """
     state = state_of(machine)
     card = state.interfaces[adapter]
@@ -107,7 +108,8 @@ def _remove_switch(machine: Machine, adapter: str, *, keeps: bool) -> None:
 def _move(machine: Machine, state: NetworkState, before: Interface, after: Interface, *, keeps: bool) -> None:
     """Move TCP/IP settings from one interface to another.
 
-    Without `keeps`, or with DHCP, routes and manual DNS servers are lost, and the new interface requests an address.
+    If `keeps` is not set, or if the old interface uses DHCP, routes and manual DNS servers are lost, and the new
+    interface requests an address.
     """
     after.addresses, after.dhcp = before.addresses, before.dhcp
     after.static_dns, after.lease_dns = before.static_dns, before.lease_dns
@@ -145,7 +147,7 @@ def _drop(machine: Machine, delay: float) -> None:
 def _shared(network: Network, others: Sequence[Network]) -> bool:
     """Return whether another external network uses the same adapter as the given network.
 
-    Calico creates the network `External` to ensure this for its other networks.
+    Calico creates the `External` network so that this is the case for its other networks.
     """
     return any(item.external and item.adapter == network.adapter for item in others)
 

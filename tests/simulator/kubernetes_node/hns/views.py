@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HNS's objects as its cmdlets print them.
+"""HNS's objects, in the form in which the HNS cmdlets print them.
 
 The sources are published outputs: networks and endpoints of Windows Server 2019 in projectcalico/calico#6996 and #4682,
 those of Windows Server 2022 in microsoft/SDN#582 and kubernetes-sigs/sig-windows-tools#378, namespaces and policy lists
@@ -33,10 +33,10 @@ _FILTERS = {
 
 
 class Views:
-    """One machine's HNS objects as the cmdlets print them.
+    """One machine's HNS objects, in the form in which the HNS cmdlets print them.
 
     Args:
-        machine: the machine.
+        machine: the machine whose HNS objects are printed.
         networks: all networks, to look up the network of an endpoint.
         endpoints: all endpoints, to count those of a network.
     """
@@ -223,6 +223,6 @@ def _policies(item: Endpoint) -> list[PSObject]:
 
 
 def _network_policy(policy: Mapping[str, object]) -> PSObject:
-    """Return a network's policy in the format of HNS's first API, which has no separate object `Settings`."""
+    """Return a network's policy in the format of HNS's first API, which has no separate `Settings` object."""
     settings = policy.get("Settings")
     return custom_object(**{"Type": policy["Type"], **(settings if isinstance(settings, Mapping) else {})})

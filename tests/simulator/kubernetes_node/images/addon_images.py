@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Images of add-ons that clusters run on Windows nodes, with their tags, Windows builds and programs.
 
-The images with `-windows-hp` and windows-exporter are built on the base image for HostProcess containers, which is not
-tied to a version of Windows (see the projects' Dockerfiles). fluent-bit has one tag for each version of Windows (see
-its .github/workflows/staging-release.yaml). csi-node-driver-registrar and azure-cloud-node-manager support 1809 and
-ltsc2022 (see release-tools/prow.sh in kubernetes-csi/node-driver-registrar and the Makefile in
+windows-exporter and the images with `-windows-hp` in their tags are built on the base image for HostProcess containers,
+which is not tied to a version of Windows (see the projects' Dockerfiles). fluent-bit has one tag for each version of
+Windows (see its .github/workflows/staging-release.yaml). csi-node-driver-registrar and azure-cloud-node-manager support
+1809 and ltsc2022 (see release-tools/prow.sh in kubernetes-csi/node-driver-registrar and the Makefile in
 kubernetes-sigs/cloud-provider-azure).
 """
 

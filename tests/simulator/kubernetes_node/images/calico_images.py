@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The images calico/cni-windows and calico/node-windows: their tags, Windows builds, programs and entry points.
+"""The calico/cni-windows and calico/node-windows images: their tags, Windows builds, programs and entry points.
 
 Each image has a manifest list, and one tag for each version of Windows. Calico publishes no images for Windows Server
 2025 (projectcalico/calico#11691). Sources: release-windows-with-tag in lib.Makefile, cni-plugin/Dockerfile-windows and

@@ -28,7 +28,7 @@ _STABLE = 20348
 
 
 class ReferenceFormatError(ValueError):
-    """An image name that containerd rejects. The text is containerd's message."""
+    """Raised if containerd rejects an image name. The exception's message is containerd's."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def parse(name: str, *, familiar: bool = False) -> ImageReference:
     """Parse the name of an image.
 
     Args:
-        name: the name with host and tag.
+        name: the image's name with the registry's host and the tag.
         familiar: whether Docker's short forms such as `nginx` are also valid, as in CRI.
 
     Raises:
@@ -94,7 +94,7 @@ def descriptor(media_type: str, data: bytes, **more: Any) -> dict[str, Any]:
 
 
 def encode(document: Mapping[str, Any]) -> bytes:
-    """Encode a document as JSON; equal documents have the same encoding."""
+    """Encode a document as JSON. Equal documents have the same encoding."""
     return json.dumps(document, separators=(",", ":"), sort_keys=True).encode()
 
 

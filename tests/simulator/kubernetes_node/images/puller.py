@@ -3,7 +3,7 @@
 """Pull container images: select the index entry for the Windows build, download blobs, and unpack layers.
 
 Sources: containerd client/pull.go and fetch.go; core/remotes/docker/{resolver,fetcher,httpreadseeker}.go. A HEAD
-request to hosts with the capabilities `pull` and `resolve` resolves a tag, and hosts with the capability `pull` serve
+request to hosts with the `pull` and `resolve` capabilities resolves a tag, and hosts with the `pull` capability serve
 the content by digest. If a body ends early, the rest is requested again, until 4 requests in a row return nothing.
 A download continues the ingest that an earlier download left (core/content/helpers.go, Copy).
 """
@@ -44,7 +44,7 @@ class Puller:
 
     Args:
         machine: the machine whose network and files are used.
-        environment: the environment variables of the pulling process; they may name proxies.
+        environment: the environment variables of the pulling process, which may configure proxies.
         credentials: `user:password`; empty for anonymous access.
         stop: an event that is set when the pulling process must end.
         version: the version of containerd that pulls, or whose packages the pulling program contains.
@@ -185,7 +185,7 @@ class Puller:
         raise first
 
     def _unexpected(self, url: str, answer: RegistryResponse) -> str:
-        """Return the message for a failed download in the wording of the containerd version, with registry errors."""
+        """Return the given containerd version's message for a failed download, including the registry's errors."""
         errors = registry_errors(answer)
         if self._is_new:
             return f"unexpected status from GET request to {url}: {answer.status_text()}" + (errors and f"\n{errors}")
@@ -269,7 +269,7 @@ def pull(
     options: PullOptions,
     alive: Callable[[], None] = lambda: None,
 ) -> tuple[StoredImage, dict[str, Any]]:
-    """Download an image's index, its manifest for the Windows build, configuration and layers, and unpack the layers.
+    """Download an image's index, and the manifest, configuration and layers for a Windows build. Unpack the layers.
 
     Args:
         store: the store to which the image is downloaded.
