@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _KEY = "kubelet-client.key.tmp"
-"""The file in the certificate folder for a key without a certificate. The next start of the kubelet reuses the key."""
+"""The name of the file with a key that has no certificate yet. The next start of the kubelet reuses the key."""
 _CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
