@@ -3,7 +3,7 @@
 """Local users and groups, their security identifiers (SIDs), and Windows' well-known names.
 
 The SIDs are those in https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers.
-The accounts of a fresh server are listed in ../contracts/local-accounts.json.
+The accounts of a newly installed server are listed in ../contracts/local-accounts.json.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ class LocalAccounts:
 
 @cache
 def _fresh() -> dict[str, dict[str, Any]]:
-    """Return the `groups` and `users` of a fresh server, each as a dictionary keyed by the last part of the SID."""
+    """Return the `groups` and `users` of a newly installed server, each as a dictionary keyed by the last part of the SID."""
     found: dict[str, dict[str, Any]] = json.loads((FOLDER / "local-accounts.json").read_text(encoding="utf-8"))
     return found
 
 
 def accounts(machine: Machine) -> LocalAccounts:
-    """Return the machine's local accounts. The first call creates those of a fresh server and the administrator."""
+    """Return the machine's local accounts. The first call creates those of a newly installed server and the administrator."""
     found = machine.part(LocalAccounts)
     if not found.accounts:
         fresh = _fresh()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _FIRST_DELAY = 10.0  # kubelet's first back-off, which doubles each time, in simulated seconds
 _LONGEST_PULL_DELAY = 300.0
 _STABLE = 600.0
-"""After a container has run for this time, in simulated seconds, the back-off starts again.
+"""The time, in simulated seconds, that a container must run before its back-off delay is reset.
 
 Source: https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#restart-policy."""
 

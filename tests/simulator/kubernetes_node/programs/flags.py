@@ -19,7 +19,7 @@ class FlagError(Exception):
 
 
 class CommandFlags(dict[str, list[str]]):
-    """The flags of a command line: the values that were given for each name, in order."""
+    """Maps the name of each flag on a command line to its values, in the order in which they were given."""
 
     def text(self, name: str, default: str = "") -> str:
         """Return the last value of a flag, or the default if the flag is not given."""
@@ -42,8 +42,8 @@ def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[
     """Parse a command line as pflag does.
 
     Args:
-        argv: the arguments.
-        known: the flags that the program accepts, by name. Each has a `type` and optionally `short`, its letter.
+        argv: the arguments of the program.
+        known: maps the name of each accepted flag to its `type` and, optionally, to its one-letter name, `short`.
 
     Returns:
         The flags, and the arguments that are not flags.
@@ -81,7 +81,7 @@ def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[
 
 
 def _split(word: str, shorts: Mapping[str, str], known: Mapping[str, object]) -> tuple[str, bool, str]:
-    """Return (name of the flag in an argument, whether the argument contains a value, this value).
+    """Return the name of the flag in an argument, whether the argument contains a value, and this value.
 
     Raises:
         FlagError: the flag is unknown.

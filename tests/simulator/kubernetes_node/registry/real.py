@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Run a real image registry for tests: Debian's docker-registry (https://distribution.github.io/distribution/).
 
-Its content, such as the small images of the module `upstream`, is uploaded through its API.
+Its content, such as the small images of the `upstream` module, is uploaded through its API.
 """
 
 from __future__ import annotations
