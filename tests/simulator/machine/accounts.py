@@ -50,7 +50,7 @@ class Account:
     Args:
         key: the SID, with `@` in place of the part that identifies the machine.
         members: the keys of a group's members.
-        password: the password, or an empty string while the account has the password of the first boot.
+        password: the password, or an empty string while the account has the password that was set at the first boot.
     """
 
     name: str
@@ -72,13 +72,13 @@ class LocalAccounts:
 
 @cache
 def _fresh() -> dict[str, dict[str, Any]]:
-    """Return the `groups` and `users` of a newly installed server, each as a dictionary keyed by the last part of the SID."""
+    """Return the `groups` and `users` of a new server, each as a dictionary keyed by the last part of the SID."""
     found: dict[str, dict[str, Any]] = json.loads((FOLDER / "local-accounts.json").read_text(encoding="utf-8"))
     return found
 
 
 def accounts(machine: Machine) -> LocalAccounts:
-    """Return the machine's local accounts. The first call creates those of a newly installed server and the administrator."""
+    """Return the machine's local accounts. The first call creates those of a new server and the administrator."""
     found = machine.part(LocalAccounts)
     if not found.accounts:
         fresh = _fresh()

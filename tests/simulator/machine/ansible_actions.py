@@ -42,7 +42,7 @@ _CONSTRAINED = (
     "    + CategoryInfo          : InvalidOperation: (:) [], RuntimeException\r\n"
     "    + FullyQualifiedErrorId : MethodInvocationNotSupportedInConstrainedLanguage\r\n"
 )
-"""The output of exec_wrapper.ps1 in constrained language mode, in which its calls to .NET methods fail."""
+"""The output of exec_wrapper.ps1 in constrained language mode, in which the script's calls to .NET methods fail."""
 
 
 def failure(message: str, **more: object) -> ProgramResult:

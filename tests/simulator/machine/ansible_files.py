@@ -76,7 +76,7 @@ def make_temporary(session: Session, manifest: WrapperManifest, action: Action) 
 
 
 def expand_user(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
-    """Return a path with a leading `~` replaced by the folder of the user's profile."""
+    """Return a path with a leading `~` replaced by the user's profile folder."""
     path, profile = str(action.parameters["Path"]), session.variable("USERPROFILE")
     if path == "~":
         path = profile
