@@ -64,7 +64,7 @@ class Account:
 
 @dataclass
 class LocalAccounts:
-    """The local users and groups of a machine, by lower-case name. The function `accounts` creates them."""
+    """The local users and groups of a machine, by lower-case name. The `accounts` function creates them."""
 
     accounts: dict[str, Account] = field(default_factory=dict)
     next_id: int = _FIRST

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 
 def split(line: str) -> list[str]:
-    """Split a command line into arguments. The program is split off by the same rules, as the first argument."""
+    """Split a command line into arguments. The program is the first argument, to which the same rules apply."""
     arguments: list[str] = []
     current = ""
     started = quoted = False

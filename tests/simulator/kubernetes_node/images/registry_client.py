@@ -110,7 +110,7 @@ def _registry_error(item: Mapping[str, object]) -> str:
 
 @dataclass
 class _Limits(Limits):
-    """Curl's transfer limits for a registry request. The request also fails when the machine is powered off."""
+    """The transfer limits of a registry request. The request also fails when the machine is powered off."""
 
     running: Callable[[], bool] = lambda: True
 
@@ -135,7 +135,7 @@ class RegistryClient:
     Args:
         machine: the machine whose network and files are used.
         environment: the environment variables of the process, which may name proxies.
-        access: the credentials.
+        access: the credentials and tokens to use.
         stop: an event that is set when the process must end.
         retry_last_host: whether to retry the last host after a 5xx response (since containerd 2.1).
     """
@@ -289,7 +289,7 @@ class RegistryClient:
         """Connect to a registry or its proxy, and return the connection and the target for the request line.
 
         Raises:
-            CurlError: the connection to the host or proxy fails, or TLS does.
+            CurlError: the connection to the host or proxy fails, or the TLS handshake fails.
         """
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

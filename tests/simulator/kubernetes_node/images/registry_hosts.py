@@ -59,7 +59,7 @@ def endpoints(machine: Machine, host: str, config_paths: Sequence[str], *, plain
         host: the host in the image's name.
         config_paths: the folders with hosts.toml files.
         plain_http: the value of `ctr --plain-http`.
-        mirrors: the value of containerd's old setting registry.mirrors.
+        mirrors: the value of containerd's deprecated registry.mirrors setting.
     """
     own = _own(host, plain_http)
     for folder in config_paths:

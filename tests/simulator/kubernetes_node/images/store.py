@@ -5,7 +5,7 @@ r"""containerd's store of images and their content.
 Blobs are files below containerd's root folder. Names and labels of images are in containerd's metadata.
 
 A blob that is being downloaded is an ingest (`content\ingest\KEY\data`, where KEY is the SHA-256 of its reference). If
-the download fails, the ingest is kept for the next download, until garbage collection (containerd
+the download fails, the next download continues with the ingest unless garbage collection has deleted it (containerd
 plugins/content/local).
 """
 
@@ -241,7 +241,7 @@ class ImageStore:
         return digest, document
 
     def platforms(self, image: StoredImage) -> list[dict[str, Any]]:
-        """Return the platforms of all manifests in an image's index, including Linux. Ctr shows all of them."""
+        """Return the platforms of all manifests in an image's index, including Linux, because ctr shows all."""
         document = self.document(str(image.target["digest"]))
         if "manifests" in document:
             return [entry["platform"] for entry in document["manifests"] if "platform" in entry]
@@ -263,7 +263,7 @@ class ImageStore:
     def unpack(self, document: Mapping[str, Any], discard_layers: bool) -> None:
         """Create the snapshot for a manifest.
 
-        With `discard_layers` (containerd's setting discard_unpacked_layers), delete the layers afterwards.
+        With `discard_layers` (containerd's discard_unpacked_layers setting), delete the layers afterwards.
 
         Raises:
             ValueError: a layer is missing, or is not an archive.

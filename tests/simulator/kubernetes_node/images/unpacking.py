@@ -3,8 +3,8 @@
 """Unpack the layers of a container image into a snapshot, which needs disk space in addition to the blobs.
 
 The snapshot contains the simulated programs of an image, which HostProcess containers run. Everything else is
-represented by one file of the same size, so that the disk can become full. The annotation named
-by `SIZE` sets a layer's unpacked size, for images that should be large on the node but small in a test.
+represented by one file of the same size, so that the disk can become full. The annotation named by
+`SIZE` sets a layer's unpacked size, for images that should be large on the node but small in a test.
 """
 
 from __future__ import annotations

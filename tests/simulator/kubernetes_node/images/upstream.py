@@ -52,8 +52,8 @@ class Blobs:
 
         Args:
             name: the name, `host/path:tag`.
-            builds: keys of BUILDS, or full versions `10.0.x.y`; None is Windows without a version. If None is the only
-                    build and `linux` is false, no index is created.
+            builds: Windows releases (`2019`, `2022`, `2025`) or full versions (`10.0.x.y`); None is Windows without a
+                    version. If None is the only build and `linux` is false, no index is created.
             linux: whether to add entries for Linux.
             size: the size of the image's layer in bytes, without the programs.
             programs: maps the path of each executable in the image to the name of the program.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubeadm.exe: join, upgrade node, reset, version and config. Its flags are in contracts/kubernetes.json.
+"""Simulate kubeadm.exe (join, upgrade node, reset, version, config). The flags are in contracts/kubernetes.json.
 
 If a real kubeadm of the same version is available (real.py, reset_real.py), it runs the resets, `config validate` and
 `config migrate`. It also runs joins and upgrades, unless the node's clock differs from the host's. A join does not use

@@ -107,7 +107,7 @@ def join(
 
 
 def upgrade(machine: Machine, invocation: Invocation, program: Path, arguments: list[str]) -> ProgramResult:
-    """Run `kubeadm upgrade node`. It needs no port, because it does not restart the kubelet of a worker.
+    """Run `kubeadm upgrade node`, which does not restart a worker's kubelet and so does not check its health.
 
     Args:
         arguments: the arguments of `upgrade node`.

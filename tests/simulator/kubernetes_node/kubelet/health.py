@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 MARKER = ".kubelet-healthz-{port}"
-"""The name of the file that marks a node's kubelet as healthy. It is next to the node's folder."""
+"""The name of the file that marks a node's kubelet as healthy. The file is next to the node's folder."""
 _STARTING = 1.0
 """The maximum number of seconds that a response waits for a kubelet to start and to get its certificate."""
 

@@ -35,7 +35,7 @@ class Rotation:
 
     Args:
         node: the name of the node.
-        stderr: called with each line of the kubelet's log.
+        stderr: a function that is called with each line of the kubelet's log.
     """
 
     def __init__(self, machine: Machine, settings: KubeletSettings, node: str, stderr: Stderr) -> None:

@@ -228,7 +228,7 @@ def _drop_ins(machine: Machine, folder: str, settings: KubeletSettings, version:
     """Merge the drop-in files (`*.conf`, sorted by path) into the configuration.
 
     Raises:
-        KubeletError: the folder does not exist, or a drop-in file is invalid.
+        KubeletError: the folder of the drop-in files does not exist, or one of the files is invalid.
     """
     if not machine.files.is_directory(folder):
         raise KubeletError(

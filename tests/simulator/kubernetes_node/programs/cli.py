@@ -26,7 +26,7 @@ class UsageError(Exception):
 
 @dataclass
 class CommandLine:
-    """A parsed command line. The flags are those of all command levels, by their long names without dashes."""
+    """A parsed command line. The flags of all command levels are keyed by their long names without dashes."""
 
     command: str = ""
     flags: dict[str, list[str]] = field(default_factory=dict)

@@ -85,7 +85,7 @@ def commands(version: str) -> set[str]:
 
 
 def feature_gates(version: str) -> dict[str, tuple[bool, bool]]:
-    """Map the name of each feature gate of a version to its default, and to whether it is locked to this default."""
+    """Return, by name, the default of each feature gate of a version and whether the gate is locked to it."""
     minor = nearest("kubernetes", version)
     found: dict[str, tuple[bool, bool]] = {}
     for name, stages in load("kubernetes")["feature_gates"].items():

@@ -123,7 +123,7 @@ def duration(value: float) -> str:
 
 
 def seconds(text: str, default: float = 0.0) -> float:
-    """Return a Go duration (`1m30s`) in seconds, or the default if the text is not a duration."""
+    """Return a Go duration (`1m30s`) in seconds, or the default if the string is not a duration."""
     units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
     parts = re.findall(r"(\d+(?:\.\d*)?)(ns|us|µs|ms|s|m|h)", str(text))
     return sum(float(amount) * units[unit] for amount, unit in parts) if parts else default

@@ -93,7 +93,7 @@ class RealRegistry:
             connection.close()
 
     def fill(self, images: Blobs, names: Iterable[str] | None = None) -> None:
-        """Push images to the registry. For example, `registry.k8s.io/pause:3.10.2` is pushed to the repository `pause`.
+        """Push images to the registry. For example, `registry.k8s.io/pause:3.10.2` is pushed to the `pause` repository.
 
         Args:
             images: the available images.

@@ -54,7 +54,7 @@ class SimulatedRegistry:
         requested by tag also has a counter `NAME:TAG`.
         """
         self.faults = Faults()
-        """The faults by the request's path, such as `/registry.k8s.io/v2/pause/manifests/3.10.2`.
+        """The faults, each for one request path such as `/registry.k8s.io/v2/pause/manifests/3.10.2`.
 
         The path begins with the host if the request has the parameter `ns`. Otherwise, it begins with `/v2`.
         """

@@ -220,7 +220,7 @@ class CmdShell:
             session.directory, session.environment = self._kept.pop()
 
     def end_batch(self) -> None:
-        """Restore the variables and folder that the first setlocal saved if the batch file ends without endlocal."""
+        """If the batch file ends without endlocal, restore the variables and folder that the first setlocal saved."""
         if self._kept:
             self.session.directory, self.session.environment = self._kept[0]
 
