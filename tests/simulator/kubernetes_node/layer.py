@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""List the modules that simulate Kubernetes programs. The simulator finds the list by the entry point `kubernetes`."""
+"""List the modules that simulate Kubernetes programs. The simulator finds the list by its entry point, `kubernetes`."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ READ = 0x1
 TAKE = 0x10000 | 0x40000 | 0x80000
 """The rights to take control of an item: DELETE (which renaming also requires), WRITE_DAC and WRITE_OWNER."""
 WRITE = 0x2 | 0x4 | 0x40 | TAKE
-"""The rights to write a file or to add items to a folder (FILE_WRITE_DATA to FILE_DELETE_CHILD), and TAKE."""
+"""The rights to write a file or to add items to a folder (FILE_WRITE_DATA to FILE_DELETE_CHILD), and those in TAKE."""
 REPLACE_CHILD = 0x40 | TAKE
 """The rights on a folder that allow replacing the items in it."""
 
@@ -188,7 +188,7 @@ class AccessLists:
     def descriptor(self, path: str) -> SecurityDescriptor:
         """Return a path's security descriptor, including the inherited entries.
 
-        Calls for a path return the same object until an access list changes.
+        Later calls for the same path return the same object until an access list changes.
         """
         found = self._worked_out.get(path)
         if found is None:
@@ -227,7 +227,7 @@ class AccessLists:
     def set(self, path: str, sddl: str) -> None:
         """Set those parts of a path's security descriptor that the SDDL contains.
 
-        As with SetNamedSecurityInfo, items below the path inherit the change immediately unless their lists are
+        As with SetNamedSecurityInfo, items below the path inherit the change immediately unless their access lists are
         protected. See https://learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces.
 
         Raises:
@@ -289,7 +289,7 @@ class AccessLists:
             self._changed(destination)
 
     def copy_from(self, other: AccessLists) -> None:
-        """Replace the owners and lists with copies of those of another `AccessLists` object."""
+        """Replace the owners and access lists with copies of those of another `AccessLists` object."""
         self._own, self._kept = dict(other._own), dict(other._kept)
         self._worked_out, self._of_children = {}, {}
 
@@ -302,7 +302,7 @@ def _windows_own(path: str) -> SecurityDescriptor | None:
 
 
 def _below(known: Mapping[str, object], path: str) -> list[str]:
-    """Return those keys of a dictionary that are a path or a path below it."""
+    """Return those keys of a dictionary that are the given path or a path below it."""
     start = path.rstrip("\\") + "\\"
     return [name for name in known if name == path or name.startswith(start)]
 

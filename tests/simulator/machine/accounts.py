@@ -3,7 +3,7 @@
 """Local users and groups, their security identifiers (SIDs), and Windows' well-known names.
 
 The SIDs are those in https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers.
-The accounts of a fresh server are listed in ../contracts/local-accounts.json.
+The accounts of a newly installed server are listed in ../contracts/local-accounts.json.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Account:
     Args:
         key: the SID, with `@` in place of the part that identifies the machine.
         members: the keys of a group's members.
-        password: the password, or an empty string while the account has the password of the first boot.
+        password: the password, or an empty string while the account has the password that was set at the first boot.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Account:
 
 @dataclass
 class LocalAccounts:
-    """The local users and groups of a machine, by lower-case name. The function `accounts` creates them."""
+    """The local users and groups of a machine, by lower-case name. The `accounts` function creates them."""
 
     accounts: dict[str, Account] = field(default_factory=dict)
     next_id: int = _FIRST
@@ -72,13 +72,13 @@ class LocalAccounts:
 
 @cache
 def _fresh() -> dict[str, dict[str, Any]]:
-    """Return the `groups` and `users` of a fresh server, each as a dictionary keyed by the last part of the SID."""
+    """Return the `groups` and `users` of a new server, each as a dictionary keyed by the last part of the SID."""
     found: dict[str, dict[str, Any]] = json.loads((FOLDER / "local-accounts.json").read_text(encoding="utf-8"))
     return found
 
 
 def accounts(machine: Machine) -> LocalAccounts:
-    """Return the machine's local accounts. The first call creates those of a fresh server and the administrator."""
+    """Return the machine's local accounts. The first call creates those of a new server and the administrator."""
     found = machine.part(LocalAccounts)
     if not found.accounts:
         fresh = _fresh()

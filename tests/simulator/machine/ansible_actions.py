@@ -42,7 +42,7 @@ _CONSTRAINED = (
     "    + CategoryInfo          : InvalidOperation: (:) [], RuntimeException\r\n"
     "    + FullyQualifiedErrorId : MethodInvocationNotSupportedInConstrainedLanguage\r\n"
 )
-"""The output of exec_wrapper.ps1 in constrained language mode, in which its calls to .NET methods fail."""
+"""The output of exec_wrapper.ps1 in constrained language mode, in which the script's calls to .NET methods fail."""
 
 
 def failure(message: str, **more: object) -> ProgramResult:
@@ -113,7 +113,7 @@ def _become(session: Session, manifest: WrapperManifest, action: Action) -> Prog
 
 
 def _async(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
-    """Start the remaining actions in a process that outlives the shell, and return at once, as async_wrapper.ps1 does.
+    """Start the actions after async_wrapper.ps1 in a process that outlives the shell, and return at once.
 
     The time limit of async_watchdog.ps1 is not modelled.
     """

@@ -17,7 +17,7 @@ from simulator.machine.session import Session
 
 
 def put(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
-    """Write a file from the base64 lines in the input, and return its SHA-1 hash as JSON.
+    """Write a file from the base64 lines in the input, and return the file's SHA-1 hash as JSON.
 
     Raises:
         ManifestError: the input is not valid base64.
@@ -76,7 +76,7 @@ def make_temporary(session: Session, manifest: WrapperManifest, action: Action) 
 
 
 def expand_user(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
-    """Return a path with a leading `~` replaced by the folder of the user's profile."""
+    """Return a path with a leading `~` replaced by the user's profile folder."""
     path, profile = str(action.parameters["Path"]), session.variable("USERPROFILE")
     if path == "~":
         path = profile

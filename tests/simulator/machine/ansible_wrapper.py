@@ -39,7 +39,7 @@ class WrapperManifest:
 
     Args:
         scripts: the text of each script, by the script's name.
-        actions: the actions in order. Each action wraps the actions after it.
+        actions: the actions in the order in which they start. Each action wraps the actions after it.
         input: the lines that the first action reads.
         min_os, min_powershell: the oldest versions that the module supports, or an empty string for any version.
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Create the contents of a fresh Windows Server: folders, included programs, registry and services.
+"""Create the contents of a newly installed Windows Server: folders, included programs, registry and services.
 
 Registry paths come from Microsoft's documentation of each component. Only a small part of the registry is included.
 """

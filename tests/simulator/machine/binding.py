@@ -27,7 +27,7 @@ def bind(
     """Return the converted values of a cmdlet's parameters, by their full names.
 
     Args:
-        named: the values by the names that the caller used, which may be aliases or unambiguous prefixes.
+        named: maps each name that the caller used, which may be an alias or an unambiguous prefix, to its value.
         positional: the arguments without a name.
         has_pipeline: whether there is pipeline input, which can provide a mandatory parameter.
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""The machine's certificate stores, as Windows keeps them in the registry.
 
-The value Blob of `HKLM:\SOFTWARE\Microsoft\SystemCertificates\STORE\Certificates\THUMBPRINT` is a list of properties
+The Blob value of `HKLM:\SOFTWARE\Microsoft\SystemCertificates\STORE\Certificates\THUMBPRINT` is a list of properties
 (id, 1, length, data). Property 32 is the certificate itself
 (https://learn.microsoft.com/windows/win32/api/wincrypt/nf-wincrypt-certserializecertificatestoreelement).
 """
@@ -60,7 +60,7 @@ def add(
 
 
 def with_key(machine: Machine, mark: str) -> bytes:
-    """Return a certificate in the store `My` and its private key as PEM, or empty bytes if either is missing."""
+    """Return a certificate in the `My` store and its private key as PEM, or empty bytes if either is missing."""
     path = f"{_KEYS}\\{mark}"
     found = next((each for each in certificates(machine, "My") if thumbprint(each) == mark.upper()), None)
     if found is None or not machine.files.is_file(path):
@@ -120,7 +120,7 @@ def describe(certificate: x509.Certificate, store: str, friendly_name: str = "")
 
 
 def items(machine: Machine, path: str) -> list[str]:
-    """Return the names directly below a path on the drive `Cert:`. They are locations, stores or thumbprints."""
+    """Return the names directly below a path on the `Cert:` drive. They are locations, stores or thumbprints."""
     location, _, store = path.partition("\\")
     if not location:
         return ["CurrentUser", "LocalMachine"]

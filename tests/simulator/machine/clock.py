@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A machine's clock, which may be wrong, and the validity of certificates according to that clock.
 
-The time is the host's time plus an offset, which the node's option `clock_offset` or the fault `clock` sets. Most of
+The time is the host's time plus an offset, which the node's option `clock_offset` or the `clock` fault sets. Most of
 the node's programs read the time of day from this clock. Delays, time limits and some timestamps, such as those of
 containers and of the kubelet's log lines, do not depend on the clock.
 """

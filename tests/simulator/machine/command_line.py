@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 
 def split(line: str) -> list[str]:
-    """Split a command line into arguments. The program is split off by the same rules, as the first argument."""
+    """Split a command line into arguments. The program is the first argument, to which the same rules apply."""
     arguments: list[str] = []
     current = ""
     started = quoted = False
@@ -65,7 +65,7 @@ def join(arguments: list[str]) -> str:
 
 
 def program_and_rest(line: str, is_file: Callable[[str], bool]) -> tuple[str, str]:
-    r"""Return (program that CreateProcess finds in a command line, text after the program).
+    r"""Return the program that CreateProcess finds in a command line, and the text after the program.
 
     Without quotes, the program's path may end at any space: `C:\Program Files\x.exe -a` is tried as `C:\Program`, then
     as `C:\Program Files\x.exe`. Each of these names is also tried with `.exe` added

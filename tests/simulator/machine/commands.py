@@ -128,7 +128,7 @@ _BARE_IDS = ("SimulatorDoesNotModel", "CommandNotFoundException")
 
 @dataclass
 class CmdletOutput:
-    """The output of a cmdlet: objects, warnings, and errors that did not end it."""
+    """The output of a cmdlet: objects, warnings, and errors that did not end the cmdlet."""
 
     objects: list[object] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -158,7 +158,7 @@ def exists(machine: Machine, name: str) -> bool:
 
 
 def describe(machine: Machine, name: str) -> contract.Contract | None:
-    """Return what a cmdlet or function on the machine accepts, or None if the machine does not have it."""
+    """Return the parameters of a cmdlet or function on the machine, or None if the machine does not have it."""
     own = machine.families.contracts.get(name.casefold())
     return own or contract.find(name, machine.windows.contract, is_core=machine.windows.is_core)
 
@@ -183,7 +183,7 @@ def run(
         pipeline: the pipeline input, or None if there is none.
         stop: an event that is set when the process that runs the cmdlet must end.
         session: the PowerShell session, for cmdlets that need one.
-        error_action: the error action if the call has no parameter ErrorAction. With `Stop`, the first error is raised.
+        error_action: the error action if the call has no ErrorAction parameter. With `Stop`, the first error is raised.
             With `SilentlyContinue` or `Ignore`, errors are dropped. Otherwise, they are returned. If the command does
             not exist or is not modelled, or if parameter binding fails, the error is always raised.
 

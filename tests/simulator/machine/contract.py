@@ -72,8 +72,8 @@ class Contract:
         suffix: the second half of the command's error ids, which is the function's name or the cmdlet's .NET class.
         function: whether the command is a function or a CDXML cmdlet. Compiled cmdlets have different messages for
             errors in parameter binding.
-        parameters: the parameters by lower-case name.
-        sets: for each parameter set, the places of its parameters by lower-case name.
+        parameters: maps the lower-case name of each parameter to the parameter.
+        sets: maps the name of each parameter set to the places of its parameters by their lower-case names.
     """
 
     command: str
@@ -105,7 +105,7 @@ def module_of(command: str) -> str:
 
 @cache
 def find(command: str, windows: str, *, is_core: bool = False) -> Contract | None:
-    """Return what a command accepts, or None if no contract file describes the command for this version of Windows.
+    """Return a command's parameters, or None if no contract file describes the command for this version of Windows.
 
     Args:
         command: the name of the command.

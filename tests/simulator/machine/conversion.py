@@ -74,7 +74,7 @@ def convert(value: object, kind: str, values: tuple[str, ...] = ()) -> object:
 
     Args:
         kind: the short name of the type, with `[]` for an array.
-        values: the names of the enumeration, if the type is one.
+        values: the names of the values, if the type is an enumeration.
 
     Raises:
         ConversionError: PowerShell cannot convert the value.

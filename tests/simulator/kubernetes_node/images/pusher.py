@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Push container images. Each manifest follows its missing blobs, and the tagged manifest or index is the last one.
+"""Push container images: blobs before the manifests that refer to them, and the tagged manifest or index last.
 
 Sources: containerd core/remotes/docker/pusher.go;
 https://github.com/opencontainers/distribution-spec/blob/main/spec.md#push
@@ -20,7 +20,7 @@ from simulator.kubernetes_node.images.store import ImageStore
 
 def push(store: ImageStore, client: RegistryClient, places: list[RegistryEndpoint], reference: oci.ImageReference,
          target: Mapping[str, Any]) -> None:  # fmt: skip
-    """Push the manifest or index that a descriptor names and everything that it refers to, and tag it.
+    """Push and tag the manifest or index that a descriptor names. Push everything that it refers to first.
 
     Raises:
         PullError: the registry rejects a request, or content is missing.

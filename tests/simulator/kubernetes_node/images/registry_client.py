@@ -3,9 +3,9 @@
 """Requests to registries as containerd sends them: proxies, TLS, tokens, retries and streamed bodies.
 
 Sources: containerd core/remotes/docker/{resolver,fetcher,authorizer,httpreadseeker}.go. A request is repeated with the
-requested credentials after a 401, and up to 5 times without delay after a 408 or 429. Since 2.1, it is repeated once on
-the last host after a 500, 503 or 504. Names are resolved as for the other programs of the simulated node
-(`windows/networking/names.py`).
+requested credentials after a 401, and up to 5 times without delay after a 408 or 429. Since containerd 2.1, it is
+repeated once on the last host after a 500, 503 or 504. Names are resolved as for the other programs of the simulated
+node (`windows/networking/names.py`).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class RegistryResponse:
 
 
 def registry_errors(answer: RegistryResponse) -> str:
-    """Return a failed response's registry errors as containerd prints them, or an empty string (docker/errcode.go)."""
+    """Return a response's registry errors as containerd prints them (docker/errcode.go), or "" if there are none."""
     try:
         data = answer.read()
         found = json.loads(data)["errors"]
@@ -110,7 +110,7 @@ def _registry_error(item: Mapping[str, object]) -> str:
 
 @dataclass
 class _Limits(Limits):
-    """curl's transfer limits. In this class, they also end a request when the machine is powered off."""
+    """The transfer limits of a registry request. The request also fails when the machine is powered off."""
 
     running: Callable[[], bool] = lambda: True
 
@@ -134,8 +134,8 @@ class RegistryClient:
 
     Args:
         machine: the machine whose network and files are used.
-        environment: the environment variables of the process; they may name proxies.
-        access: the credentials.
+        environment: the environment variables of the process, which may name proxies.
+        access: the credentials and tokens to use.
         stop: an event that is set when the process must end.
         retry_last_host: whether to retry the last host after a 5xx response (since containerd 2.1).
     """
@@ -206,7 +206,7 @@ class RegistryClient:
     # -- authentication
 
     def _answer_challenge(self, place: RegistryEndpoint, url: str, answer: RegistryResponse) -> bool:
-        """Get the credentials that a 401 response demands. Return False if they are not available.
+        """Get the credentials that a 401 response demands. Return False if the credentials are not available.
 
         Raises:
             PullError: the token cannot be obtained.
@@ -289,7 +289,7 @@ class RegistryClient:
         """Connect to a registry or its proxy, and return the connection and the target for the request line.
 
         Raises:
-            CurlError: the connection, its proxy or TLS fails.
+            CurlError: the connection to the host or proxy fails, or the TLS handshake fails.
         """
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -349,7 +349,7 @@ class RegistryClient:
 
 
 def insecure(places: list[RegistryEndpoint]) -> list[RegistryEndpoint]:
-    """Return copies of endpoints without verification of their certificates (`--skip-verify`)."""
+    """Return copies of endpoints that accept any certificate (`--skip-verify`)."""
     return [replace(place, skip_verify=True) for place in places]
 
 

@@ -3,9 +3,9 @@
 """The registry endpoints that containerd pulls from, with and without a hosts.toml.
 
 Sources: containerd docs/hosts.md; core/remotes/docker/config/hosts.go and config_windows.go. On Windows, the candidates
-for the folder of `HOST:5000` are `HOST_5000_`, `HOST5000` and `_default`. The first one that exists is used, with or
-without a hosts.toml. An invalid hosts.toml is logged and ignored. If `ca` is set, the system's root certificates are
-not trusted.
+for the folder of `HOST:5000` are `HOST_5000_`, `HOST5000` and `_default`. The first folder that exists is used, even
+if it contains no hosts.toml. An invalid hosts.toml is logged and ignored. If `ca` is set, the system's root
+certificates are not trusted.
 """
 
 from __future__ import annotations
@@ -51,13 +51,15 @@ class RegistryEndpoint:
 
 def endpoints(machine: Machine, host: str, config_paths: Sequence[str], *, plain_http: bool = False,
               mirrors: Mapping[str, Sequence[str]] | None = None) -> list[RegistryEndpoint]:  # fmt: skip
-    """Return the endpoints for a registry host, in order. The host itself, or `server` in hosts.toml, comes last.
+    """Return the endpoints for a registry host in the order in which containerd tries them.
+
+    The host itself, or `server` in hosts.toml, comes last.
 
     Args:
         host: the host in the image's name.
         config_paths: the folders with hosts.toml files.
         plain_http: the value of `ctr --plain-http`.
-        mirrors: the value of containerd's old setting registry.mirrors.
+        mirrors: the value of containerd's deprecated registry.mirrors setting.
     """
     own = _own(host, plain_http)
     for folder in config_paths:

@@ -5,7 +5,7 @@ r"""containerd's store of images and their content.
 Blobs are files below containerd's root folder. Names and labels of images are in containerd's metadata.
 
 A blob that is being downloaded is an ingest (`content\ingest\KEY\data`, where KEY is the SHA-256 of its reference). If
-the download fails, the ingest is kept for the next download, until garbage collection (containerd
+the download fails, the next download continues with the ingest unless garbage collection has deleted it (containerd
 plugins/content/local).
 """
 
@@ -47,7 +47,8 @@ class ImageStore:
 
     Args:
         files: the machine's files.
-        root: containerd's root folder. Only its content survives a restart and is included in an image of the machine.
+        root: containerd's root folder. Only the content of this folder survives a restart and is included in an image
+            of the machine.
     """
 
     def __init__(self, files: FileSystem, root: str) -> None:
@@ -115,7 +116,7 @@ class ImageStore:
                 self._files.append(file, piece)
 
     def commit(self, digest: str) -> None:
-        """Turn an ingest into a blob. If its digest is wrong, delete the ingest and raise ValueError."""
+        """Turn an ingest into a blob. If the digest of its content is wrong, delete the ingest and raise ValueError."""
         path = self.ingest_path(digest)
         found = hashlib.sha256()
         with self._files.real(path).open("rb") as file:
@@ -137,7 +138,7 @@ class ImageStore:
         """Return a blob's content.
 
         Raises:
-            FileNotFoundError: the store does not contain it.
+            FileNotFoundError: the store does not contain the blob.
         """
         return self._files.read_bytes(self.blob_path(digest))
 
@@ -145,7 +146,7 @@ class ImageStore:
         """Write a blob.
 
         Raises:
-            ValueError: its digest is wrong.
+            ValueError: the digest does not match the data.
             DiskFullError: the drive is full.
         """
         found = oci.digest_of(data)
@@ -222,7 +223,7 @@ class ImageStore:
             return True
 
     def manifest(self, image: StoredImage, build: int, exact: bool) -> tuple[str, dict[str, Any]] | None:
-        """Return (digest, manifest) of an image for a Windows build, or None if the manifest is not in the store.
+        """Return the digest and content of an image's manifest for a Windows build, or None if the store has none.
 
         If the image has no index, its only manifest is returned for every build.
         """
@@ -240,7 +241,7 @@ class ImageStore:
         return digest, document
 
     def platforms(self, image: StoredImage) -> list[dict[str, Any]]:
-        """Return the platforms of all manifests in an image's index (including Linux, as ctr shows them)."""
+        """Return the platforms of all manifests in an image's index, including Linux, because ctr shows all."""
         document = self.document(str(image.target["digest"]))
         if "manifests" in document:
             return [entry["platform"] for entry in document["manifests"] if "platform" in entry]
@@ -248,7 +249,10 @@ class ImageStore:
         return [{key: config[key] for key in ("os", "architecture", "os.version") if key in config}]
 
     def size(self, image: StoredImage, build: int, exact: bool) -> int:
-        """Return the size of an image (manifest, configuration, layers) for a build, or 0 if no manifest fits it."""
+        """Return the size of an image for a Windows build, or 0 if the store has no manifest for the build.
+
+        The size is that of the manifest, the configuration and the layers.
+        """
         found = self.manifest(image, build, exact)
         if found is None:
             return 0
@@ -259,7 +263,7 @@ class ImageStore:
     def unpack(self, document: Mapping[str, Any], discard_layers: bool) -> None:
         """Create the snapshot for a manifest.
 
-        With `discard_layers` (discard_unpacked_layers), delete the layers afterwards.
+        With `discard_layers` (containerd's discard_unpacked_layers setting), delete the layers afterwards.
 
         Raises:
             ValueError: a layer is missing, or is not an archive.
@@ -281,7 +285,7 @@ class ImageStore:
         return self._files.is_directory(self._snapshot(document))
 
     def unpacked_size(self, document: Mapping[str, Any]) -> int:
-        """Return the size of the snapshot for a manifest, or 0 if it does not exist."""
+        """Return the size of the snapshot for a manifest, or 0 if there is no snapshot."""
         folder = f"{self._snapshot(document)}\\Files"
         if not self._files.is_directory(folder):
             return 0

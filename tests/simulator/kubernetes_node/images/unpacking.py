@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Unpack the layers of a container image to a snapshot, which needs disk space in addition to the blobs.
+"""Unpack the layers of a container image into a snapshot, which needs disk space in addition to the blobs.
 
 The snapshot contains the simulated programs of an image, which HostProcess containers run. Everything else is
-represented by one file of the same size, so that the disk can become full. A layer's annotation `SIZE` sets its
-unpacked size, for images that should be large on the node but small in a test.
+represented by one file of the same size, so that the disk can become full. The annotation named by
+`SIZE` sets a layer's unpacked size, for images that should be large on the node but small in a test.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def unpack(files: FileSystem, folder: str, layers: Sequence[tuple[Mapping[str, A
     """Create the snapshot of an image from its layers.
 
     Args:
-        folder: the folder for the snapshot, which must not exist.
+        folder: the path of the snapshot's folder, which must not exist yet.
         layers: for each layer, its descriptor and the path of its blob.
 
     Raises:

@@ -4,8 +4,8 @@
 
 registry.k8s.io/pause is built for 1809 and ltsc2022, and 3.10.2 also for ltsc2025 (kubernetes/kubernetes
 `build/pause/Makefile`). registry.k8s.io/e2e-test-images/agnhost is built for 1809 and ltsc2022, and since 2.62.0 also
-for ltsc2025 (`test/images/agnhost/BASEIMAGE`, kubernetes/kubernetes#136727). The builds of the base images are from
-Microsoft's artifact registry. windows-host-process-containers-base-image has one platform without a version
+for ltsc2025 (`test/images/agnhost/BASEIMAGE`, kubernetes/kubernetes#136727). The builds of the base images are taken
+from Microsoft's artifact registry. windows-host-process-containers-base-image has one platform without a version
 (https://github.com/microsoft/windows-host-process-containers-base-image).
 """
 
@@ -48,15 +48,15 @@ class Blobs:
     def add(self, name: str, builds: Sequence[str | None], *, linux: bool = False, size: int = 4 * KB,
             programs: Mapping[str, str] | None = None, version: str = "",
             config: Mapping[str, Any] | None = None) -> None:  # fmt: skip
-        """Create an image, and name it.
+        """Add an image to the registry.
 
         Args:
             name: the name, `host/path:tag`.
-            builds: keys of BUILDS, or full versions `10.0.x.y`; None is Windows without a version. If None is the only
-                    build and `linux` is false, no index is created.
+            builds: Windows releases (`2019`, `2022`, `2025`) or full versions (`10.0.x.y`); None is Windows without a
+                    version. If None is the only build and `linux` is false, no index is created.
             linux: whether to add entries for Linux.
-            size: the size of its layer in bytes, without the programs.
-            programs: the executables in the image: program names by path.
+            size: the size of the image's layer in bytes, without the programs.
+            programs: maps the path of each executable in the image to the name of the program.
             version: the version of the executables; by default the tag.
             config: the container configuration for Windows: `Entrypoint`, `Cmd`, `WorkingDir`.
         """

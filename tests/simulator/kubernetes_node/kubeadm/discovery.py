@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Discover a cluster as kubeadm join does, from the ConfigMap cluster-info or from a kubeconfig.
+"""Discover a cluster as kubeadm join does, from the cluster-info ConfigMap or from a kubeconfig.
 
 A JWS with the bootstrap token's secret and pinned hashes of the CA's public key protect cluster-info.
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(r"^([a-z0-9]{6})\.([a-z0-9]{16})$")
 _TOKEN_FORM = r"\\A([a-z0-9]{6})\\.([a-z0-9]{16})\\z"
-"""The regular expression of a bootstrap token in Go's syntax, as Go quotes it in a message."""
+"""The regular expression for a bootstrap token in Go's syntax, as Go quotes it in a message."""
 _CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 
 
@@ -122,7 +122,7 @@ def _of_file(machine: Machine, name: str) -> tuple[str, str]:
 
 
 def _cluster_of_file(document: dict[str, Any], context: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the cluster without a name in a kubeconfig, or, if there is none, the cluster of the current context."""
+    """Return the unnamed cluster of a kubeconfig or, if every cluster has a name, that of the current context."""
     clusters: dict[str, dict[str, Any]] = {item["name"]: item["cluster"] for item in document.get("clusters") or []}
     current = str(document.get("current-context") or "")
     if not clusters:

@@ -42,7 +42,7 @@ class JoinError(Exception):
     """A join that failed.
 
     Args:
-        phase: the phase of kubeadm that failed.
+        phase: the phase of `kubeadm join` that failed.
         code: kubeadm's exit code.
     """
 
@@ -220,10 +220,10 @@ class Joiner:
         return JoinError(self._wait_phase(), head + message)
 
     def _wait_phase(self) -> str:
-        """Return the phase that waits for the kubelet.
+        """Return the name of the phase that waits for the kubelet.
 
-        This is kubelet-start before 1.33. In 1.33, the feature gate ControlPlaneKubeletLocalMode is on by default and
-        adds the phase kubelet-wait-bootstrap.
+        Before kubeadm 1.33, this is kubelet-start. In 1.33, the feature gate ControlPlaneKubeletLocalMode is on by
+        default and adds the phase kubelet-wait-bootstrap.
         """
         return "kubelet-wait-bootstrap" if contracts.at_least(self.version, "1.33") else "kubelet-start"
 

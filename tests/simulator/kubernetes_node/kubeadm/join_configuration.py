@@ -64,7 +64,7 @@ def documents(text: str) -> list[dict[str, Any]]:
 
 
 def check(document: Mapping[str, Any], version: str, allow_experimental: bool = False) -> list[str]:
-    """Check one document, and return its unknown fields.
+    """Check one document of a configuration file, and return its unknown fields.
 
     Raises:
         ConfigurationError: this kubeadm does not accept the API version of the document or the type of a value.
@@ -122,7 +122,7 @@ def read(
 
     Args:
         text: the contents of the file given by --config; None without that flag.
-        flags: the flags.
+        flags: the values of the flags by name.
         arguments: the arguments that are not flags.
         version: the version of kubeadm.
         host: the default name of the node.

@@ -29,7 +29,7 @@ _FILES = ("kubelet.conf", "bootstrap-kubelet.conf", "pki\\ca.crt")
 def check(
     machine: Machine, join: JoinConfiguration, version: str, environment: Mapping[str, str] | None = None
 ) -> tuple[list[str], list[str]]:
-    """Return (warnings, errors) of the preflight checks, as the lines that kubeadm prints.
+    """Return the warnings and the errors of the preflight checks, as the lines that kubeadm prints.
 
     The labels and messages that depend on the version are those of kubeadm 1.30.4, 1.34.4, 1.35.4 and 1.37.1 on Linux.
 
@@ -73,10 +73,10 @@ def check(
 def _runtime(
     machine: Machine, join: JoinConfiguration, version: str, environment: Mapping[str, str] | None
 ) -> tuple[str, str]:
-    """Return (error, warning line) about a container runtime that does not respond; both are empty if it responds.
+    """Return an error and a warning line about the container runtime, each an empty string if there is none.
 
-    kubeadm 1.35 and newer report an error. 1.31 to 1.34 only warn. 1.30 runs crictl and reports an error if crictl
-    fails, but only warns if crictl is not found.
+    If the runtime does not respond, kubeadm 1.35 and newer report an error, and 1.31 to 1.34 only warn.
+    1.30 runs crictl and reports an error if crictl fails, but only warns if crictl is not found.
     """
     if connect(machine, join.cri_socket) is not None:
         return "", ""

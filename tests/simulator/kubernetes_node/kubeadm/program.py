@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubeadm.exe: join, upgrade node, reset, version and config. Its flags are in contracts/kubernetes.json.
+"""Simulate kubeadm.exe (join, upgrade node, reset, version, config). The flags are in contracts/kubernetes.json.
 
 If a real kubeadm of the same version is available (real.py, reset_real.py), it runs the resets, `config validate` and
 `config migrate`. It also runs joins and upgrades, unless the node's clock differs from the host's. A join does not use
-it while another program uses the port of the kubelet's health check.
+the real kubeadm while another program uses the port of the kubelet's health check.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _command(argv: list[str], version: str) -> tuple[str | None, list[str]]:
-    """Return (command with its subcommands, remaining arguments).
+    """Return the command with its subcommands, and the remaining arguments.
 
     The command is None if the first argument is not a command, and an empty string if there are no arguments.
     """

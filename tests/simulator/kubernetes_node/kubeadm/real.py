@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A real kubeadm that runs for a simulated node in the node's folder. Afterwards, its files are adapted to Windows.
+"""A real kubeadm that runs for a simulated node in the node's folder. The files that it writes are adapted to Windows.
 
 `KUBEBUILDER_ASSETS` (envtest's convention) is a folder that may contain `kubeadm-VERSION` or `kubeadm`. kubeadm for
-Linux checks what only Linux has, so its preflight is replaced by the simulator's own. It treats containerd's named pipe
-as a Unix socket. It finds no service manager, so the simulator starts the kubelet service as soon as kubeadm reports
-that it is starting the kubelet.
+Linux checks what only Linux has, so its preflight is replaced by the simulator's own. kubeadm treats containerd's named
+pipe as a Unix socket. It finds no service manager, so the simulator starts the kubelet service as soon as kubeadm
+reports that it is starting the kubelet.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def join(
 
 
 def upgrade(machine: Machine, invocation: Invocation, program: Path, arguments: list[str]) -> ProgramResult:
-    """Run `kubeadm upgrade node`. It needs no port, because it does not restart the kubelet of a worker.
+    """Run `kubeadm upgrade node`, which does not restart a worker's kubelet and so does not check its health.
 
     Args:
         arguments: the arguments of `upgrade node`.
@@ -198,7 +198,7 @@ def _collect(stream: IO[str], lines: list[str]) -> None:
 
 
 def _attend(process: subprocess.Popen[str], machine: Machine, invocation: Invocation) -> None:
-    """Wait until the real kubeadm ends. Kill it if its simulated process ends.
+    """Wait until the real kubeadm ends. Kill it if the simulated kubeadm process ends.
 
     Meanwhile, let kubeadm find the kubelet's certificate, whose path in the kubeconfig is a Windows path. On Linux,
     this path is the name of a file in the current folder, so create a link with this name.
@@ -227,7 +227,7 @@ def _link_certificate(machine: Machine) -> Path | None:
 
 
 def correct(machine: Machine, cri_socket: str) -> None:
-    """Change the files that kubeadm for Linux wrote to what kubeadm.exe would have written.
+    """Make the files that kubeadm for Linux wrote look as if kubeadm.exe had written them.
 
     Args:
         cri_socket: the container runtime's endpoint; if empty, the endpoint of containerd.

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""`kubeadm reset` on Windows: it stops the kubelet, and removes pods, kubeconfigs and the contents of folders.
+r"""Simulate `kubeadm reset`, which stops the kubelet, and removes pods, kubeconfigs and the contents of folders.
 
 Sources: kubernetes cmd/kubeadm/app/cmd/reset.go and cmd/kubeadm/app/cmd/phases/reset (preflight.go,
 removeetcdmember.go, cleanupnode.go, unmount.go). A failure to remove something is only a warning. Networks, CNI
-configurations, logs and services stay. The content of \var\lib\kubelet, including the folders pods and pki, is removed
+configurations, logs and services stay. The content of \var\lib\kubelet, including its pods and pki folders, is removed
 no matter which program created it.
 """
 
@@ -61,7 +61,7 @@ def read(text: str | None, flags: CommandFlags, version: str) -> ResetConfigurat
 
     Args:
         text: the content of the file given by --config; None without that flag.
-        flags: the flags.
+        flags: the values of the flags by name.
         version: the version of kubeadm.
 
     Raises:
@@ -91,7 +91,7 @@ def read(text: str | None, flags: CommandFlags, version: str) -> ResetConfigurat
 
 
 def _document(text: str, version: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """Return (ResetConfiguration, warnings). Unknown fields only cause warnings in kubeadm 1.30.4 to 1.37.1."""
+    """Return the ResetConfiguration, and a warning about unknown fields, which kubeadm 1.30.4 to 1.37.1 ignores."""
     found = [one for one in join_configuration.documents(text) if one["kind"] == _KIND]
     if not found:
         raise ConfigurationError(f"no {_KIND} found in the supplied config")
@@ -182,7 +182,7 @@ def reset(machine: Machine, settings: ResetConfiguration, stdin: bytes, version:
     """Run `kubeadm reset`, which undoes `kubeadm join`.
 
     Args:
-        machine: the machine.
+        machine: the machine to reset.
         settings: the settings of the reset.
         stdin: the answer to kubeadm's question whether to proceed.
         version: the version of kubeadm.

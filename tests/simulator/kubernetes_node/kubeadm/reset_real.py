@@ -40,11 +40,11 @@ def reset(
     """Run `kubeadm reset` on a copy of the machine's files. Then remove the same files from the machine.
 
     Args:
-        machine: the machine.
-        program: the real kubeadm.
+        machine: the machine to reset.
+        program: the path of the real kubeadm.
         words: the arguments of the reset, without --config.
         config: the contents of the configuration file.
-        invocation: the run of kubeadm.exe.
+        invocation: the simulated run of kubeadm.exe.
     """
     socket = _SOCKET.search(" ".join([*words, config or ""]))
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulate `kubeadm upgrade node` on a worker, with its files and messages. A real kubeadm is preferred (real.py).
+"""Simulate `kubeadm upgrade node` on a worker, with its files and messages. See real.py for upgrades by a real kubeadm.
 
 Sources: kubernetes cmd/kubeadm/app/cmd/upgrade/node.go, phases/upgrade/postupgrade.go and
 cmd/phases/upgrade/postupgrade.go, and runs of kubeadm 1.34.4, 1.35.4, 1.36.3 and 1.37.1 on Linux. For versions older
@@ -166,7 +166,7 @@ class Upgrader:
         return found[1]
 
     def _drop(self, flag: str) -> None:
-        """Back up the file with the kubelet's flags, and then remove a flag from the original (phase post-upgrade).
+        """Back up the file with the kubelet's flags, and then remove a flag from the original (post-upgrade phase).
 
         If the file does not contain the flag, nothing is changed.
         """

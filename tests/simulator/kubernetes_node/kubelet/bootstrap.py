@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _KEY = "kubelet-client.key.tmp"
-"""The file in the certificate folder for a key without a certificate. The next start of the kubelet reuses the key."""
+"""The name of the file with a key that has no certificate yet. The next start of the kubelet reuses the key."""
 _CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
@@ -67,7 +67,7 @@ def _certificate(machine: Machine, path: str) -> x509.Certificate | None:
 
 
 def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Callable[[float], bool]) -> None:
-    """Request a client certificate with the bootstrap token, and write the kubeconfig.
+    """Request a client certificate with the bootstrap token, and write the kubelet's kubeconfig.
 
     Args:
         alive: a function that waits a number of seconds, and returns False if the kubelet must end.
@@ -167,8 +167,8 @@ def signed(client: Client, name: str) -> str | None:
     """Return the certificate of a certificate signing request, or None if it is not issued yet.
 
     Raises:
-        BootstrapError: the request was denied.
-        ApiError: the API server rejects the request.
+        BootstrapError: the certificate signing request was denied.
+        ApiError: the API server rejects the query for the certificate.
         OSError: the API server is not reachable.
     """
     found = client.get(f"{_CSRS}/{name}").get("status") or {}
@@ -198,7 +198,7 @@ def keep(machine: Machine, settings: KubeletSettings, certificate: str, key: ec.
 def _create(client: Client, document: dict[str, Any]) -> str:
     """Create a certificate signing request, and return its name.
 
-    If a request with this name exists, it is reused, because it has the same key.
+    If a request with this name exists, it is reused, because the name identifies the key.
     """
     name = str(document["metadata"]["name"])
     try:

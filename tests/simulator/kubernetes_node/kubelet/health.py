@@ -8,9 +8,9 @@ requesting process in /proc. It identifies the node by the root folder of this p
 because kubeadm runs with --rootfs. A marker file next to this folder exists while the kubelet is healthy. Therefore,
 several test runs can share the port (SO_REUSEPORT), and each server reports the right kubelet.
 
-A real kubeadm checks every 0.5 seconds whether the kubelet is healthy, and then looks for its certificate every second.
-A simulated kubelet is healthy and has its certificate sooner. Therefore, the server delays its response briefly until
-both are true, so kubeadm does not pause.
+A real kubeadm checks every 0.5 seconds whether the kubelet is healthy, and then every second whether the kubelet has a
+certificate. A simulated kubelet is healthy and has its certificate sooner. Therefore, the server delays its response
+briefly until both are true, so kubeadm does not pause.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 MARKER = ".kubelet-healthz-{port}"
-"""The name of the file that marks a node's kubelet as healthy. It is next to the node's folder."""
+"""The name of the file that marks a node's kubelet as healthy. The file is next to the node's folder."""
 _STARTING = 1.0
 """The maximum number of seconds that a response waits for a kubelet to start and to get its certificate."""
 

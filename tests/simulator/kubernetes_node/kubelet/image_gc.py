@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The fault `image_gc`: the kubelet deletes container images because disk usage is above its high threshold.
+"""Simulate the `image_gc` fault, in which the kubelet deletes container images because the disk is almost full.
 
 As in kubernetes/kubernetes pkg/kubelet/images/image_gc_manager.go, all unused images are deleted. Pinned images
 (`io.cri-containerd.pinned=pinned`) are kept regardless of disk usage.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def collect(machine: Machine) -> list[str]:
     """Delete all images that no container uses, except pinned ones, and return their names.
 
-    The real kubelet stops as soon as disk usage is below its low threshold.
+    The real kubelet stops as soon as disk usage is below `imageGCLowThresholdPercent`.
     """
     gone: list[str] = []
     pipes = machine.part(listeners.Listeners).pipes

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kube-log-runner.exe as a service program: it starts another program, and writes that program's output to a file.
+"""Simulate kube-log-runner.exe, which starts another program and writes that program's output to a file.
 
-As in kubernetes staging/src/k8s.io/component-base/logs/kube-log-runner, flags are parsed by Go's package flag and end
+As in kubernetes staging/src/k8s.io/component-base/logs/kube-log-runner, flags are parsed by Go's flag package and end
 where the command begins, and the folder of the log file must exist. kube-log-runner ends when the command ends, and its
 exit code is 1 if the command failed. The command itself reports to the service control manager: kubernetes
-cluster/gce/windows/k8s-node-setup.psm1 runs kubelet.exe --windows-service in this way.
+cluster/gce/windows/k8s-node-setup.psm1 runs kubelet.exe --windows-service with kube-log-runner.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SWITCHES = {"also-stdout", "redirect-stderr"}
 
 
 def read(argv: Sequence[str], version: str) -> tuple[dict[str, str], list[str]]:
-    """Parse a command line as Go's package flag does.
+    """Parse a command line as Go's flag package does.
 
     Args:
         argv: the arguments, without the program.
@@ -91,7 +91,7 @@ class _RunningLogRunner:
 
     @property
     def alive(self) -> bool:
-        """Whether the started program is running. kube-log-runner ends when it ends."""
+        """Whether the started program is running. kube-log-runner ends when that program ends."""
         alive = self._child.alive
         if not alive:
             self._machine.processes.end(self._process)

@@ -120,7 +120,7 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: CriR
     """Return the status of a Node object.
 
     Args:
-        known: the previous status, from which unchanged conditions keep their transition times.
+        known: the previous status. Conditions that have not changed since then keep their transition times.
     """
     moment = stamp(machine)
     reasons = problems(runtime)
@@ -173,7 +173,7 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: CriR
 
 
 def _addresses(machine: Machine, name: str, settings: KubeletSettings, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the node's addresses as a part of its status, or an empty dictionary if the kubelet must not set them.
+    """Return the part of a Node's status with its addresses, or an empty dictionary if the kubelet must not set them.
 
     With an external cloud provider, a kubelet sets the addresses at most once (setters.go).
     """

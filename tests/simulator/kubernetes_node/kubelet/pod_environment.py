@@ -94,7 +94,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 def service_variables(services: list[Mapping[str, Any]]) -> dict[str, str]:
     """Return the environment variables with the API server's address that every container gets.
 
-    The dictionary is empty if the service `kubernetes` does not exist.
+    The dictionary is empty if the `kubernetes` service does not exist.
     """
     for service in services:
         metadata, spec = service["metadata"], service["spec"]

@@ -33,7 +33,7 @@ class Volumes:
 
 
 def prepare(machine: Machine, client: Client, pod: Mapping[str, Any], root: str, known: Volumes) -> None:
-    """Write the files of a pod's volumes. Write them again only when its service account tokens must be renewed.
+    """Write the files of a pod's volumes. Write them again every 45 minutes, to renew service account tokens.
 
     Raises:
         VolumeError: a volume cannot be prepared.
@@ -101,7 +101,7 @@ def _host_path(machine: Machine, about: Mapping[str, Any], name: str) -> str:
 def _source(
     client: Client, pod: Mapping[str, Any], part: Mapping[str, Any], namespace: str, volume: str
 ) -> dict[str, bytes]:
-    """Return the files of one source of a projected volume, as a dictionary of paths and contents."""
+    """Return the files of one source of a projected volume, as a dictionary that maps each path to its content."""
     for kind in ("configMap", "secret"):
         if kind in part:
             return _keys(client, kind, part[kind], namespace, volume)

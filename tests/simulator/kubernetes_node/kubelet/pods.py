@@ -374,7 +374,7 @@ def _is_ready(turn: Turn, container: Mapping[str, Any] | None) -> bool:
 
 
 def _end_dead(runtime: CriRuntime, uid: str) -> None:
-    """Stop a pod's dead sandboxes before it gets a new one, so that CNI removes their network."""
+    """Stop a pod's dead sandboxes before the pod gets a new sandbox, so that CNI removes their networks."""
     for sandbox in runtime.sandboxes():
         if sandbox.uid == uid and not sandbox.ready and sandbox.network:
             runtime.stop_sandbox(sandbox)

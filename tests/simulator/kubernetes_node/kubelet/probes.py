@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The `exec` probes of containers: they run a program in the container (kubernetes pkg/kubelet/prober).
+"""Simulate `exec` probes, which run a program in a container (kubernetes pkg/kubelet/prober).
 
 Only the `exec` probes of HostProcess containers are modelled, because the simulator runs no programs in other
 containers. Every other probe counts as successful.
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Run = Callable[[list[str], float], tuple[bool, str]]
-"""A function that runs a command with a time limit in seconds and returns (whether it succeeded, its output)."""
+"""A function that runs a command with a time limit in seconds, and returns the command's success and output."""
 
 
 @dataclass

@@ -44,8 +44,8 @@ class Kubelet:
 
     Args:
         settings: the settings from the kubelet's command line and configuration.
-        stderr: called with each line of the kubelet's log. By default, the lines are discarded, because Windows gives a
-            service no standard error.
+        stderr: a function that is called with each line of the kubelet's log. By default, the lines are discarded,
+            because Windows gives a service no standard error.
     """
 
     def __init__(self, machine: Machine, settings: KubeletSettings, stderr: Stderr = nowhere) -> None:

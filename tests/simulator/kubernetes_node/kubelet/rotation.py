@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Renew the kubelet's client certificate after 70 to 90 % of its lifetime. If it expires, the kubelet ends.
+"""Renew the kubelet's client certificate after 70 to 90 % of its lifetime. The kubelet ends if the certificate expires.
 
 See k8s.io/client-go/util/certificate/certificate_manager.go (nextRotationDeadline, jitteryDuration, updateServerError)
 and kubernetes pkg/kubelet/certificate/transport.go (a kubelet with an expired certificate ends when the API server
@@ -35,7 +35,7 @@ class Rotation:
 
     Args:
         node: the name of the node.
-        stderr: called with each line of the kubelet's log.
+        stderr: a function that is called with each line of the kubelet's log.
     """
 
     def __init__(self, machine: Machine, settings: KubeletSettings, node: str, stderr: Stderr) -> None:
@@ -46,7 +46,7 @@ class Rotation:
         self._asked: tuple[str, ec.EllipticCurvePrivateKey] | None = None
 
     def check(self, client: Client) -> None:
-        """Renew the certificate when it is due, and let the client use the new certificate.
+        """Renew the certificate when the renewal is due, and let the client use the new certificate.
 
         Raises:
             KubeletError: the certificate has expired and the API server rejects the request for a new one, or the
@@ -81,7 +81,7 @@ class Rotation:
         self._deadline = start + (end - start) * random.uniform(0.7, 0.9)
 
     def _renew(self, client: Client) -> None:
-        """Request a new certificate if none is requested yet. Once it is issued, store it and use it from then on.
+        """Request a new certificate unless a request is pending. Once it is issued, store it and use it from then on.
 
         Raises:
             KubeletError: the kubeconfig cannot be read after the certificate was issued.

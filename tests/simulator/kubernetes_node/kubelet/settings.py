@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read and validate a kubelet's settings, as the kubelet does: flags, configuration file and drop-ins in --config-dir.
+"""Read and validate a kubelet's settings from its flags, its configuration file and the drop-ins in --config-dir.
 
 The flags and fields are listed in contracts/kubernetes.json. The messages come from kubernetes
 cmd/kubelet/app/server.go and pkg/kubelet/kubeletconfig/configfiles.
@@ -44,7 +44,7 @@ class KubeletSettings:
 
     @property
     def rotates(self) -> bool:
-        """Whether the kubelet renews its client certificate. The flag takes precedence over the configuration file."""
+        """Whether the kubelet renews its client certificate. --rotate-certificates overrides the configuration file."""
         given = bool(self.document.get("rotateCertificates"))
         return self.flags.on("rotate-certificates", given)
 
@@ -126,7 +126,7 @@ class KubeletSettings:
 
     @property
     def resolv_conf(self) -> str:
-        """The setting resolvConf. On Windows, only "" and `Host` are valid (kubernetes/kubernetes#116782)."""
+        """The resolvConf setting. On Windows, only "" and `Host` are valid (kubernetes/kubernetes#116782)."""
         return str(self.flags.text("resolv-conf") or self.document.get("resolvConf", ""))
 
     @property
@@ -162,13 +162,13 @@ class KubeletSettings:
 
 
 def drive(path: str) -> str:
-    r"""Return a path in the form that Windows programs use, on drive C if it has none: `/var` becomes `C:\var`."""
+    r"""Return a path in Windows form, on drive C if the path names no drive. For example, `/var` becomes `C:\var`."""
     text = path.replace("/", "\\")
     return f"C:{text}" if text.startswith("\\") and not text.startswith("\\\\") else text
 
 
 def read(machine: Machine, argv: Sequence[str], version: str) -> KubeletSettings:
-    """Return a kubelet's settings from its command line and from the files that its flags name.
+    """Return a kubelet's settings from its command line and from the files given by its flags.
 
     Raises:
         KubeletError: the kubelet rejects the configuration.
@@ -228,7 +228,7 @@ def _drop_ins(machine: Machine, folder: str, settings: KubeletSettings, version:
     """Merge the drop-in files (`*.conf`, sorted by path) into the configuration.
 
     Raises:
-        KubeletError: the folder does not exist, or a drop-in file is invalid.
+        KubeletError: the folder of the drop-in files does not exist, or one of the files is invalid.
     """
     if not machine.files.is_directory(folder):
         raise KubeletError(
@@ -312,7 +312,7 @@ def _check_resources(document: Mapping[str, Any]) -> None:
 def check_credential_providers(machine: Machine, settings: KubeletSettings) -> None:
     """Raise KubeletError if a credential provider is missing, or if the providers' configuration is wrong or missing.
 
-    The kubelet checks them only if both flags for credential providers are set. Source:
+    The kubelet checks the providers only if both flags for credential providers are set. Source:
     pkg/credentialprovider/plugin/plugin.go (RegisterCredentialProviderPlugins). exec.LookPath appends `.exe`.
     """
     path = settings.flags.text("image-credential-provider-config")

@@ -3,7 +3,7 @@
 """The command line of nssm.exe: install, set, get, reset (or unset), start, stop, restart, status, remove.
 
 See https://nssm.cc/commands. The names of nssm's parameters are in contracts/docker.json. nssm's output is UTF-16, so
-callers that expect one byte per character find a NUL after each character. The module win_nssm of community.windows
+callers that expect one byte per character find a NUL after each character. The win_nssm module of community.windows
 removes the NULs.
 """
 
@@ -76,7 +76,7 @@ def _install(machine: Machine, invocation: Invocation, words: list[str]) -> str:
 
 
 def _known(name: str) -> tuple[str, str, bool]:
-    """Return (nssm's spelling of a parameter, its type, whether it is a setting of the Windows service itself).
+    """Return nssm's spelling of a parameter, its type, and whether it is a setting of the Windows service itself.
 
     Raises:
         _NssmError: the parameter does not exist.
@@ -190,7 +190,7 @@ def _status(machine: Machine, _: Invocation, words: list[str]) -> str:
 def _remove(machine: Machine, _: Invocation, words: list[str]) -> str:
     name = _require(machine, words[0])
     if [word.casefold() for word in words[1:]] != ["confirm"]:
-        raise _NssmError("the simulator does not model nssm's dialogs: expected the argument confirm", BAD)
+        raise _NssmError("the simulator does not model nssm's dialogs: expected `nssm remove NAME confirm`", BAD)
     machine.services.delete(name)
     return f'Service "{name}" removed successfully!'
 

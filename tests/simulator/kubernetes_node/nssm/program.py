@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""nssm.exe as a service program: it runs an application that cannot run as a service itself, and restarts it.
+r"""Simulate nssm.exe as a service program, which runs an application that cannot run as a service, and restarts it.
 
 The application's settings are in the registry (`…\Services\NAME\Parameters`), no matter which program wrote them.
 See https://nssm.cc/usage and nssm's README. An application that ends within AppThrottle (1500 ms) is restarted after a
 delay, which doubles each time up to four minutes. `AppExit` has a default value, and optionally a value for each exit
-code. The values are Restart, Ignore and Exit. The command line is in `commands.py`.
+code. The values are Restart, Ignore and Exit. `commands.py` simulates the command line of nssm.exe.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _RunningNssm:
     def _check(self) -> None:
         application = self._application
         if not application.program:
-            raise ServiceError(2, "nssm: the service's registry key Parameters has no value Application")
+            raise ServiceError(2, "nssm: the service's Parameters registry key has no Application value")
         try:
             self._machine.programs.find(application.program, application.environment, application.directory)
         except ProgramNotFoundError as error:

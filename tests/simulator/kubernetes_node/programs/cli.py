@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parse command lines of containerd and ctr as urfave/cli does. contracts/containerd.json lists commands and flags."""
+"""Parse command lines of containerd and ctr as urfave/cli does. contracts/containerd.json lists the flags."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class UsageError(Exception):
 
 @dataclass
 class CommandLine:
-    """A parsed command line. The flags are those of all command levels, by their long names without dashes."""
+    """A parsed command line. The flags of all command levels are keyed by their long names without dashes."""
 
     command: str = ""
     flags: dict[str, list[str]] = field(default_factory=dict)
@@ -45,8 +45,8 @@ def read(program: str, argv: Sequence[str], version: str, hidden: Mapping[str, b
     """Parse a command line of containerd or ctr.
 
     Args:
-        argv: the arguments.
-        hidden: the flags that --help does not show, by name. The value is true if the flag takes a value.
+        argv: the arguments of the program.
+        hidden: maps the name of each flag that --help does not show to whether the flag takes a value.
 
     Raises:
         UsageError: the program rejects the command line.

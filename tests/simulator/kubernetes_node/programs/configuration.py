@@ -27,8 +27,8 @@ def check(document: Mapping[str, Any], kind: str, version: str) -> list[str]:
         The paths of unknown fields, in document order.
 
     Raises:
-        ConfigurationError: a value has the wrong type or is an invalid duration. The message is that of Go's package
-            json or time.
+        ConfigurationError: a value has the wrong type or is an invalid duration. The message is that of Go's json
+            or time package.
     """
     known = contracts.fields(kind, version)
     unknown: list[str] = []
@@ -45,7 +45,7 @@ def gates(requested: Mapping[str, object], version: str) -> dict[str, bool]:
     """Return the values of all feature gates: the defaults, overridden by the requested values.
 
     Raises:
-        ConfigurationError: a gate is unknown or is locked to the other value. The message is that of Kubernetes'
+        ConfigurationError: a gate is unknown or is locked to a different value. The message is that of Kubernetes'
             component-base.
     """
     known = contracts.feature_gates(version)

@@ -3,7 +3,7 @@
 """Read which flags and settings each version of the Kubernetes programs and of containerd accepts.
 
 They are listed in contracts/kubernetes.json and contracts/containerd.json, which were made from output of the programs.
-The key `about` in each file describes how.
+The `about` key of each file describes how the file was made.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ FOLDER = Path(__file__).resolve().parents[2] / "contracts"
 
 @functools.cache
 def load(name: str) -> Mapping[str, Any]:
-    """Return the contents of a file in the folder contracts, given its name without `.json`, such as `kubernetes`."""
+    """Return the contents of a file in the contracts folder, given its name without `.json`, such as `kubernetes`."""
     found: Mapping[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     return found
 
 
 def minor_of(version: str) -> str:
-    """Return the minor version of a version, such as `1.37` for `1.37.1`."""
+    """Return a version without its patch number, such as `1.37` for `1.37.1`."""
     return ".".join(version.removeprefix("v").split(".")[:2])
 
 
@@ -44,8 +44,8 @@ def at_least(version: str, minor: str) -> bool:
 def nearest(contract: str, version: str) -> str:
     """Return the minor version in a contract file that best matches a version.
 
-    If the file does not contain the version's own minor version, return the latest earlier one. If there is none,
-    return the earliest one in the file.
+    If the file does not contain the version's own minor version, return the latest earlier one. If no earlier one
+    exists, return the earliest one in the file.
     """
     known = sorted(load(contract)["versions"], key=number)
     requested = number(minor_of(version))
@@ -85,7 +85,7 @@ def commands(version: str) -> set[str]:
 
 
 def feature_gates(version: str) -> dict[str, tuple[bool, bool]]:
-    """Return (default, whether the gate is locked to it) for each feature gate of a version, by the gate's name."""
+    """Return, by name, the default of each feature gate of a version and whether the gate is locked to it."""
     minor = nearest("kubernetes", version)
     found: dict[str, tuple[bool, bool]] = {}
     for name, stages in load("kubernetes")["feature_gates"].items():

@@ -19,7 +19,7 @@ class FlagError(Exception):
 
 
 class CommandFlags(dict[str, list[str]]):
-    """The flags of a command line: the values that were given for each name, in order."""
+    """Maps the name of each flag on a command line to its values, in the order in which they were given."""
 
     def text(self, name: str, default: str = "") -> str:
         """Return the last value of a flag, or the default if the flag is not given."""
@@ -42,8 +42,8 @@ def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[
     """Parse a command line as pflag does.
 
     Args:
-        argv: the arguments.
-        known: the flags that the program accepts, by name. Each has a `type` and optionally `short`, its letter.
+        argv: the arguments of the program.
+        known: maps the name of each accepted flag to its `type` and, optionally, to its one-letter name, `short`.
 
     Returns:
         The flags, and the arguments that are not flags.
@@ -81,7 +81,7 @@ def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[
 
 
 def _split(word: str, shorts: Mapping[str, str], known: Mapping[str, object]) -> tuple[str, bool, str]:
-    """Return (name of the flag in an argument, whether the argument contains a value, this value).
+    """Return the name of the flag in an argument, whether the argument contains a value, and this value.
 
     Raises:
         FlagError: the flag is unknown.
@@ -123,7 +123,7 @@ def duration(value: float) -> str:
 
 
 def seconds(text: str, default: float = 0.0) -> float:
-    """Return a Go duration (`1m30s`) in seconds, or the default if the text is not a duration."""
+    """Return a Go duration (`1m30s`) in seconds, or the default if the string is not a duration."""
     units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
     parts = re.findall(r"(\d+(?:\.\d*)?)(ns|us|µs|ms|s|m|h)", str(text))
     return sum(float(amount) * units[unit] for amount, unit in parts) if parts else default

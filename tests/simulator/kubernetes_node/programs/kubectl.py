@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubectl.exe: `get node NAME -o jsonpath={.field}`. Nothing else is modelled.
+"""Simulate kubectl.exe. Only `get node NAME -o jsonpath={.field}` is modelled.
 
 See https://kubernetes.io/docs/reference/kubectl/jsonpath/. For a field that the object does not have, the output is
 empty.

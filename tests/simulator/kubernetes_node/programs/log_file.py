@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The log lines of a node's programs, and where they go: a log file, or a function that stands for standard error."""
+"""The log lines of a node's programs, which go to a log file or to a function that stands for standard error."""
 
 from __future__ import annotations
 

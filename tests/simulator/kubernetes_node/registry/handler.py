@@ -170,7 +170,7 @@ class RegistryHandler(BaseHTTPRequestHandler):
         self._answer(201, {"Docker-Content-Digest": digest, "Location": parts.path})
 
     def _failing(self, name: str, requested: str, namespace: str = "") -> bool:
-        """Send an error response if the registry is configured to fail for an image, and return whether it was sent."""
+        """Send an error response if the registry is configured to fail for an image. Return whether one was sent."""
         status = self.owner.failures.get(f"{namespace or name.partition('/')[0]}/{name}:{requested}")
         if status:
             self._fail(status, "UNAVAILABLE", "injected")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Run a real image registry for tests: Debian's docker-registry (https://distribution.github.io/distribution/).
 
-Its content, such as the small images of the module `upstream`, is uploaded through its API.
+Its content, such as the small images of the `upstream` module, is uploaded through its API.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class RealRegistry:
             connection.close()
 
     def fill(self, images: Blobs, names: Iterable[str] | None = None) -> None:
-        """Push images to the registry. For example, `registry.k8s.io/pause:3.10.2` is pushed to the repository `pause`.
+        """Push images to the registry. For example, `registry.k8s.io/pause:3.10.2` is pushed to the `pause` repository.
 
         Args:
             images: the available images.

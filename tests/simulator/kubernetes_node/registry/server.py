@@ -5,7 +5,7 @@
     python -m simulator.kubernetes_node.registry.server --port 5000
 
 See https://github.com/opencontainers/distribution-spec. In requests to a mirror, containerd names the original registry
-in the parameter `ns` (https://github.com/containerd/containerd/blob/main/docs/hosts.md).
+in the `ns` parameter (https://github.com/containerd/containerd/blob/main/docs/hosts.md).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SimulatedRegistry:
 
     Args:
         address, port: the address to listen on; port 0 picks a free port.
-        images: the content; by default, the images of the module `upstream`.
+        images: the images in the registry; by default, those of the `upstream` module.
         tls: the SSL context for HTTPS, such as one of `simulator.artifacts.certificates.PrivateCA`; None for plain
             HTTP.
         user: the `user:password` that clients need, or an empty string for anonymous access.
@@ -54,7 +54,7 @@ class SimulatedRegistry:
         requested by tag also has a counter `NAME:TAG`.
         """
         self.faults = Faults()
-        """Faults by path, such as `/registry.k8s.io/v2/pause/manifests/3.10.2`.
+        """The faults, each for one request path such as `/registry.k8s.io/v2/pause/manifests/3.10.2`.
 
         The path begins with the host if the request has the parameter `ns`. Otherwise, it begins with `/v2`.
         """

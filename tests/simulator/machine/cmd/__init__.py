@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulate cmd.exe: its language, for command lines and batch files, and its built-in commands."""
+"""Simulate cmd.exe, with its command lines, batch files and built-in commands."""

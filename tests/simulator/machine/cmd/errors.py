@@ -14,7 +14,7 @@ class SyntaxRefusedError(Exception):
 
 
 class ExitSignal(Exception):
-    """Raised when the command `exit` or `goto :eof` ends a batch file or cmd.exe.
+    """Raised when `exit` or `goto :eof` ends a batch file or cmd.exe.
 
     Args:
         code: the exit code, or None to keep the current one.

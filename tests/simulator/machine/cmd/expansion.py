@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Replace what begins with a percent sign: `%NAME%` before cmd.exe parses a line, and the variables of `for`.
+"""Replace variables by their values: `%NAME%` before cmd.exe parses a line, and the loop variables of `for`.
 
 See https://learn.microsoft.com/windows-server/administration/windows-commands/set and
 https://learn.microsoft.com/windows-server/administration/windows-commands/for.
@@ -41,7 +41,7 @@ def expand(line: str, variables: Mapping[str, str], arguments: Sequence[str] | N
 
 
 def _percent(text: str, known: Mapping[str, str], arguments: Sequence[str] | None) -> tuple[int, str]:
-    """Return (number of characters to replace, replacement) for a string that starts with `%`."""
+    """Return the number of characters to replace in a string that starts with `%`, and the replacement."""
     if arguments is not None:
         if text.startswith("%%"):
             return 2, "%"

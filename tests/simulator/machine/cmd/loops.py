@@ -39,7 +39,7 @@ def numbers(text: str) -> Iterator[str]:
     """Yield the numbers over which `for /l` with `(start, step, end)` iterates.
 
     Raises:
-        CmdNotModelledError: the text does not contain exactly three numbers, or the step is 0.
+        CmdNotModelledError: the parentheses do not contain exactly three numbers, or the step is 0.
     """
     parts = [int(part) for part in re.split(r"[\s,;]+", text.strip()) if re.fullmatch(r"[+-]?\d+", part)]
     if len(parts) != 3 or parts[1] == 0:
@@ -67,7 +67,7 @@ class Fields:
     comment: str = ";"
 
     def of(self, line: str, letter: str) -> dict[str, str] | None:
-        """Return the values that a line gives to `letter` and the letters after it, or None if the line is skipped."""
+        """Return a line's values for the variable `letter` and those after it, or None if the line is skipped."""
         if not line or (self.comment and line.startswith(self.comment)):
             return None
         pattern = f"[{re.escape(self.delimiters)}]+" if self.delimiters else r"(?!)"

@@ -82,7 +82,7 @@ class CmdShell:
         output.stdout.append(f"\r\n{self.session.directory}>{shown}\r\n")
 
     def steps(self, steps: Sequence[CmdStep], output: CmdOutput, stdin: Input) -> int:
-        """Run commands in order, as their operators require, and return the exit code of the last one that ran."""
+        """Run commands as the operators between them require, and return the exit code of the last one that ran."""
         code = 0
         position = 0
         while position < len(steps):
@@ -212,7 +212,7 @@ class CmdShell:
         return result.exit_code
 
     def _local(self, name: str) -> None:
-        """Run setlocal or endlocal, which save or restore the environment variables and the current folder."""
+        """Save (setlocal) or restore (endlocal) the environment variables and the current folder."""
         session = self.session
         if name == "setlocal" and self.arguments is not None:
             self._kept.append((session.directory, dict(session.environment)))
@@ -220,7 +220,7 @@ class CmdShell:
             session.directory, session.environment = self._kept.pop()
 
     def end_batch(self) -> None:
-        """Restore what the first setlocal saved if the batch file ends without endlocal."""
+        """If the batch file ends without endlocal, restore the variables and folder that the first setlocal saved."""
         if self._kept:
             self.session.directory, self.session.environment = self._kept[0]
 
