@@ -72,7 +72,7 @@ def enumeration(kind: str, name: str) -> Enumeration:
 
 
 def _show(values: tuple[str, ...]) -> object:
-    """Return values as the firewall cmdlets do: a single value as a scalar, several values as a list."""
+    """Convert values as the firewall cmdlets do: a single value to a scalar, several values to a list."""
     return values[0] if len(values) == 1 else list(values)
 
 
