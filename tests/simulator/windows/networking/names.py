@@ -3,7 +3,7 @@
 r"""Resolving names on a simulated server.
 
 The server can resolve IP addresses, `localhost`, its own name, the names in `C:\Windows\System32\drivers\etc\hosts` and
-the names in the `hosts` setting, which maps names to addresses. It uses real DNS only if `internet: true` is set, because
+the names in the `hosts` setting, which maps names to addresses. Real DNS is used only if `internet: true` is set, as
 simulated servers have no internet access.
 """
 

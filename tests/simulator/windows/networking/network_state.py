@@ -116,7 +116,7 @@ class DhcpLease:
 class NetworkState:
     """The network settings of a machine.
 
-    The settings are the machine's interfaces by alias, in display order, and the routes that do not result from addresses.
+    They consist of the interfaces by alias, in display order, and of the routes that do not result from addresses.
 
     `owner` is the address of the machine to which the settings belong. A machine that is deployed
     from this machine's disk has a different address.
@@ -231,7 +231,7 @@ def next_index(state: NetworkState) -> int:
 
 
 def reachable(machine: Machine) -> bool:
-    """Return whether the node has the address that the fleet file specifies, even if duplicate address detection has not ended."""
+    """Return whether the node has its address from the fleet file, even during duplicate address detection."""
     return any(
         address.address == machine.address
         for item in state_of(machine).interfaces.values()

@@ -38,7 +38,7 @@ _LETTERS = {"folder": "d", "link": "l", "hard link": "h", "file": "-"}
 
 
 class _FatalError(Exception):
-    """Raised for an error that stops bsdtar. Its text is the message that bsdtar prints after `tar: `."""
+    """An error that stops bsdtar. Its text is the message that bsdtar prints after `tar: `."""
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
@@ -140,7 +140,7 @@ def _shown(entry: ArchiveEntry, *, long: bool) -> str:
 def _create(machine: Machine, invocation: Invocation, arguments: TarArguments) -> ProgramResult:
     """Create an archive.
 
-    The options --format, -z, -j and -J determine its format and compression. With -a, its file name determines them.
+    The options --format, -z, -j and -J determine the format and compression. With -a, the archive's file name determines both.
     """
     if not arguments.names:
         raise _FatalError("no files or directories specified")

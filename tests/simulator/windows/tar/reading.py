@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reading of tar and zip archives, whose entries are represented by the same class."""
+"""Read tar and zip archives. One class represents the entries of both formats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Kind = Literal["file", "folder", "link", "hard link"]
 
 
 class TarArchiveError(Exception):
-    """Raised if an archive cannot be opened, or if the rest of it is damaged."""
+    """Raised if an archive cannot be opened, or is damaged after its first entries."""
 
 
 @dataclass(frozen=True)
