@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The powercfg.exe, icacls.exe and takeown.exe programs. Only the options that the collection's roles use are modelled."""
+"""The powercfg.exe, icacls.exe and takeown.exe programs, with the options that the collection's roles use."""
 
 from __future__ import annotations
 

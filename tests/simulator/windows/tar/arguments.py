@@ -22,8 +22,9 @@ _LONG_VALUES = ("file", "directory", "strip-components", "exclude", "include", "
 
 
 class TarUsageError(Exception):
-    """The error for an invalid command line. Its text is the message that bsdtar prints after `tar: `, or an empty string.
+    """The error for an invalid command line.
 
+    The text of the error is the message that bsdtar prints after `tar: `, or an empty string.
     Args:
         usage: whether bsdtar also prints its usage.
     """

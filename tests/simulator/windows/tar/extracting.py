@@ -25,7 +25,7 @@ _CHUNK = 1 << 20
 
 
 class Refused(Exception):
-    """Raised if an entry cannot be extracted. bsdtar prints the error's text after `tar: `, and goes on with the next entry."""
+    """Raised if an entry cannot be extracted. bsdtar prints the error's text, and goes on with the next entry."""
 
 
 class Extractor:

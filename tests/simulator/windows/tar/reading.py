@@ -20,7 +20,7 @@ Kind = Literal["file", "folder", "link", "hard link"]
 
 
 class TarArchiveError(Exception):
-    """Raised if an archive cannot be opened, or is damaged after its first entries."""
+    """Raised if an archive cannot be opened, or if damage is found while its entries are read."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def opened(path: Path) -> Iterator[Iterator[Item]]:
     """Open an archive, and yield its entries with their contents.
 
     Raises:
-        TarArchiveError: the file is not an archive, or it is damaged. The entries before the damage are yielded.
+        TarArchiveError: the file is not an archive, or is damaged. The entries before the damage are yielded.
     """
     try:
         if zipfile.is_zipfile(path):
