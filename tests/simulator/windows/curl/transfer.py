@@ -143,7 +143,7 @@ class UrlTransfer:
     def _transient(self, status: int) -> bool:
         """Return whether --retry repeats a request whose response has the given HTTP status.
 
-        Status 429 has been one of these since curl 7.67. Source: https://github.com/curl/curl/pull/4465
+        Status 429 has been included since curl 7.67. Source: https://github.com/curl/curl/pull/4465
         """
         return status in _TRANSIENT_STATUS and (status != 429 or self._version >= (7, 67))
 

@@ -73,7 +73,7 @@ def _remove(rules: dict[str, Rule], found: list[Rule], name: str, group: str, *,
 
 
 def _change(rules: dict[str, Rule], found: list[Rule], requested: dict[str, Any], *, check: bool) -> dict[str, Any]:
-    """Give the existing rules the requested attributes, and return the module's result.
+    """Give the selected rules the requested attributes, and return the module's result.
 
     In check mode, no rule is changed.
     """

@@ -107,7 +107,7 @@ def _next(session: Session, updates: UpdateSession, timeout: float | None) -> di
 
 
 def _poll(session: Session, arguments: ModuleArguments, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the session's messages since the last call. Wait for the first, and briefly for each further message."""
+    """Return the session's messages since the last call. Wait for the first message, and briefly for the others."""
     updates = update_session.find(session.machine, str(options.get("pipe_name")))
     if updates is None:
         session.process.sleep(scale(session.machine, _CONNECT))
@@ -138,7 +138,7 @@ def _end(session: Session, updates: UpdateSession) -> None:
 
 
 def _wait(session: Session, updates: UpdateSession) -> dict[str, Any]:
-    """Wait until the session ends, and return its result as win_updates without an action plugin did."""
+    """Wait until the session ends, and return its result as win_updates did before it had an action plugin."""
     found: dict[str, dict[str, Any]] = {}
     answer: dict[str, Any] = {"reboot_required": False, "rebooted": False}
     try:

@@ -118,8 +118,8 @@ class NetworkState:
 
     They consist of the interfaces by alias, in display order, and of the routes that do not result from addresses.
 
-    `owner` is the address of the machine to which the settings belong. A machine that is deployed
-    from this machine's disk has a different address.
+    `owner` is the address of the machine to which the settings belong. A machine that is deployed from
+    this machine's disk has a different address.
     """
 
     owner: str = ""

@@ -118,7 +118,7 @@ def _icacls(machine: Machine, path: str, words: list[str]) -> ProgramResult:
 def takeown(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate takeown.exe /f PATH [/a] [/r [/d y]].
 
-    The acting user becomes the owner, or the Administrators group with /a.
+    The acting user becomes the owner. With /a, the Administrators group becomes the owner.
     Source: https://learn.microsoft.com/windows-server/administration/windows-commands/takeown
     """
     words = [word.casefold() for word in run.argv]

@@ -25,6 +25,7 @@ class TarUsageError(Exception):
     """The error for an invalid command line.
 
     The text of the error is the message that bsdtar prints after `tar: `, or an empty string.
+
     Args:
         usage: whether bsdtar also prints its usage.
     """

@@ -140,7 +140,7 @@ def _shown(entry: ArchiveEntry, *, long: bool) -> str:
 def _create(machine: Machine, invocation: Invocation, arguments: TarArguments) -> ProgramResult:
     """Create an archive.
 
-    The options --format, -z, -j and -J determine the format and compression. With -a, the name of the archive does.
+    The options --format, -z, -j and -J determine the format and compression. With -a, both are derived from the file name.
     """
     if not arguments.names:
         raise _FatalError("no files or directories specified")

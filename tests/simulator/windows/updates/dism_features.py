@@ -67,7 +67,7 @@ def change(machine: Machine, name: str, *, enable: bool, parents: bool) -> tuple
 
 
 def _disabled_above(machine: Machine, feature: Feature) -> list[Feature]:
-    """Return the disabled features that contain a feature, from the nearest up to the first enabled feature."""
+    """Return the disabled features that contain a feature, nearest first. Stop at the first enabled feature."""
     found: list[Feature] = []
     while feature.parent:
         feature = features.catalogue(machine)[feature.parent.casefold()]

@@ -68,7 +68,7 @@ class Update:
     test_signed: bool = False
 
     def __post_init__(self) -> None:
-        """Fill in missing fields, which are derived from the KB article and the UBR."""
+        """Derive missing fields from the KB article and the UBR."""
         build = self.builds[0] if self.builds else 0
         defaults: dict[str, object] = {}
         if self.ubr and not self.chain:
@@ -139,7 +139,7 @@ def find(kb: str, build: int | None = None) -> Update | None:
 
 
 def installed_at_first(build: int) -> list[str]:
-    """Return the KB articles of the updates that a newly installed machine has, by its build of Windows."""
+    """Return the KB articles of the updates that are installed on a new machine with the given build of Windows."""
     return list(_data()["installed"].get(str(build), []))
 
 

@@ -285,7 +285,7 @@ class Work:
 
 
 class _FailedError(Exception):
-    """Raised to end an update session with an error, whose text is the reason."""
+    """Raised to end an update session with an error. The text of the exception is the reason."""
 
 
 def _result(update: Update, hresult: int) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def exit_code(hresult: int) -> int:
 def is_network_logon(run: Invocation) -> bool:
     """Return whether a program runs in a network logon session, as WinRM creates it.
 
-    Programs that run as SYSTEM, in a scheduled task or with become have other sessions.
+    Programs that run as SYSTEM, in a scheduled task or with become have other types of sessions.
     """
     short = run.user.rsplit("\\", 1)[-1].casefold()
     return short not in ("system", "localsystem") and run.logon != "batch"

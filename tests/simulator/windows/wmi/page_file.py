@@ -68,7 +68,7 @@ def configure(machine: Machine, files: list[PageFile]) -> None:
 
 
 def make_automatic(machine: Machine, automatic: bool) -> None:
-    """Enable or disable automatic management of page files. If disabled, the page files that are in use become the configured ones."""
+    """Enable or disable automatic management of page files. Disabling it keeps the page files that are in use."""
     if automatic:
         machine.registry.set(KEY, "PagingFiles", [_AUTOMATIC], "MultiString")
     elif is_automatic(machine):
