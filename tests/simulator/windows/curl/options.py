@@ -89,7 +89,7 @@ _DECIMALS = frozenset(("connect-timeout", "max-time"))
 
 @dataclass
 class OperationOptions:
-    """The options of one operation. On a command line, `--next` starts another operation."""
+    """The options of one curl operation. On a command line, `--next` starts another operation."""
 
     flags: dict[str, bool] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)

@@ -108,7 +108,7 @@ def _logged(machine: Machine, function: str) -> Iterator[None]:
 
 
 def on_boot(machine: Machine) -> None:
-    """Complete a join at boot. After an offline join, the machine also gets the computer name from the join's data."""
+    """Complete a domain join at boot. An offline join also sets the computer name from its data."""
     member = machine.part(DomainMembership)
     if member.provisioned is not None:
         (member.domain, name), member.provisioned = member.provisioned, None

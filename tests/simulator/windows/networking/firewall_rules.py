@@ -60,7 +60,7 @@ class Rule:
 
 @dataclass
 class Firewall:
-    """The firewall of a machine: its rules by lower-case name, and the settings of its profiles by profile name."""
+    """The firewall of a machine: its rules, keyed by lower-case name, and the settings of its profiles."""
 
     rules: dict[str, Rule] = field(default_factory=dict)
     profiles: dict[str, dict[str, object]] = field(default_factory=dict)

@@ -64,7 +64,7 @@ class PortRanges:
     dynamic: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def current(self) -> dict[str, Reservation]:
-        """Return the reservations that have not been released, by owner."""
+        """Return the port reservations that have not been released, keyed by owner."""
         now = time.monotonic()
         for owner, pool in list(self.reserved.items()):
             if pool.until is not None and pool.until <= now:

@@ -124,7 +124,7 @@ def get_remote_access(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def install_remote_access(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Install-RemoteAccess: install routing, and start the service RemoteAccess."""
+    """Simulate Install-RemoteAccess: install routing, and start the RemoteAccess service."""
     state = _state(machine, bound)
     if bound.text("VpnType").casefold() != "routingonly":
         raise NotModelled("Install-RemoteAccess without -VpnType RoutingOnly")

@@ -159,7 +159,7 @@ _FEATURES = (
 
 
 def offered(version: str) -> dict[str, Feature]:
-    """Return the features of a Windows version (`2019`, `2022`, `2025`), by lower-case name."""
+    """Return the features of a Windows version (`2019`, `2022`, `2025`), keyed by lower-case name."""
     return {
         feature.name.casefold(): feature
         for feature in (*_ROLES, *_FEATURES)

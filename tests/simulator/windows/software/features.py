@@ -61,7 +61,7 @@ def state_of(machine: Machine) -> FeatureState:
 
 
 def catalogue(machine: Machine) -> dict[str, Feature]:
-    """Return the features that the machine's version of Windows offers, by lower-case name."""
+    """Return the features that the machine's version of Windows offers, keyed by lower-case name."""
     return offered(machine.windows.contract)
 
 

@@ -26,7 +26,7 @@ _BANNER = (
 
 @dataclass
 class NativeImages:
-    """The assemblies that have a native image, by lower-case path."""
+    """The lower-case paths of the assemblies that have a native image."""
 
     paths: set[str] = field(default_factory=set)
 

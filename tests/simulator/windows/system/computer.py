@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The cmdlets Rename-Computer, Get-ComputerInfo and Confirm-SecureBootUEFI.
+"""The Rename-Computer, Get-ComputerInfo and Confirm-SecureBootUEFI cmdlets.
 
 Source: https://learn.microsoft.com/powershell/module/microsoft.powershell.management/rename-computer
 """

@@ -3,6 +3,7 @@
 """Update files (.msu, .cab, .exe).
 
 The header of a file describes its contents. Any change to the data after the header is detected.
+
 Like real files, simulated files begin with `MSCF` (a cabinet), `MSWIM` (an .msu for newer builds) or `MZ` (an .exe). A
 line `SIMULATED-UPDATE {…}` follows, with the update, its signer and the hash of the rest of the file.
 """

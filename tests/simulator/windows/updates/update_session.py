@@ -89,7 +89,7 @@ class UpdateSession:
 
 @dataclass
 class UpdateSessions:
-    """The update sessions of a machine, by the names of their pipes."""
+    """The update sessions of a machine, keyed by the names of their pipes."""
 
     by_pipe: dict[str, UpdateSession] = field(default_factory=dict)
 

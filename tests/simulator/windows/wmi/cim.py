@@ -49,7 +49,7 @@ def _check_namespace(bound: Bound) -> None:
 
 
 def _find(machine: Machine, bound: Bound) -> list[PSObject]:
-    """Return the instances that match the parameters ClassName and Filter, or the parameter Query."""
+    """Return the instances that match -ClassName and -Filter, or -Query."""
     _check_namespace(bound)
     try:
         if bound.get("Query"):
