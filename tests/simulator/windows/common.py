@@ -14,7 +14,7 @@ def objects(bound: Bound, *parameters: str) -> list[PSObject]:
 
 
 class CimInstance(PSObject):
-    """A CIM instance. `CimClass` can be read, but is not among the listed properties."""
+    """A CIM instance. Its `CimClass` property can be read, but does not appear in the list of its properties."""
 
     def get(self, name: str, default: object = None) -> object:
         """Return a property's value. The value of `CimClass` contains the name of the class."""

@@ -33,7 +33,7 @@ class CurlError(Exception):
     Args:
         code: curl's exit code.
         message: the text after `curl: (CODE) `.
-        refused: whether the connection was refused. The option --retry-connrefused needs to know this.
+        refused: whether the connection was refused. If so, the option --retry-connrefused allows a retry.
     """
 
     def __init__(self, code: int, message: str, *, refused: bool = False) -> None:
@@ -44,7 +44,7 @@ class CurlError(Exception):
 
 
 class CurlUsageError(Exception):
-    """An error other than a failed transfer, such as an invalid command line. Its text is the message after `curl: `.
+    """An error other than a failed transfer, such as an invalid command line. curl prints its text after `curl: `.
 
     Args:
         code: curl's exit code.

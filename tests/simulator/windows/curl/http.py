@@ -16,7 +16,7 @@ _LONGEST_HEAD = 300 * 1024
 
 @dataclass(frozen=True)
 class Head:
-    """The head of a response: status, reason, headers in order, and the whole text."""
+    """The head of a response: status, reason, headers in their original order, and the whole text."""
 
     status: int
     reason: str

@@ -89,7 +89,7 @@ _DECIMALS = frozenset(("connect-timeout", "max-time"))
 
 @dataclass
 class OperationOptions:
-    """The options of one operation. On a command line, `--next` starts another operation."""
+    """The options of one curl operation. On a command line, `--next` starts another operation."""
 
     flags: dict[str, bool] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class OperationOptions:
 
 @dataclass
 class CurlCommandLine:
-    """The operations and warnings of a command line and of the configuration files that it names."""
+    """The operations and warnings of a command line and of the configuration files named on the command line."""
 
     version: Version
     read_config: Callable[[str], str]
@@ -167,7 +167,7 @@ class CurlCommandLine:
     def _find(self, name: str) -> tuple[CurlOption, bool]:
         """Return the option that a name means in this version of curl, and whether the name switches it on.
 
-        `no-NAME` switches it off. A name without `no-` may be abbreviated if it stays unambiguous.
+        `no-NAME` switches the option off. A name without `no-` may be abbreviated if it stays unambiguous.
 
         Raises:
             CurlUsageError: the name is unknown or ambiguous.

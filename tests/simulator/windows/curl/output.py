@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 SHARED = "rw"
-"""How other processes may open a file to which curl writes: for reading and writing."""
+"""The access that other processes have to a file while curl writes to it: reading and writing."""
 
 
 def path_of(
@@ -54,7 +54,7 @@ class TransferOutput:
     A file is created when the first data arrives, or at the end of a transfer without data.
 
     Args:
-        path: the path, as `path_of` returns it.
+        path: the path of the output file, as `path_of` returns it.
         append: whether to append to an existing file.
         modern: whether to word errors as curl 8.0 and later do.
     """
@@ -118,7 +118,7 @@ class TransferOutput:
         return file
 
     def restart(self) -> None:
-        """Discard the data that this transfer has written, before it is retried."""
+        """Discard the data that this transfer has written, so that the transfer can be retried."""
         self.close()
         self.printed = b""
         if self.written and self.path and self._size() > self.kept:

@@ -87,7 +87,7 @@ def _usage(line: CurlCommandLine, error: CurlUsageError) -> str:
 
 
 def _jobs(config: OperationOptions) -> list[tuple[str, str | None]]:
-    """Return each URL with its output, which is None for the last URLs if there are fewer outputs than URLs."""
+    """Return pairs of a URL and its output file. The file is None for URLs that have no output option."""
     outputs: Sequence[str | None] = [*config.outputs, *([None] * len(config.urls))]
     return list(zip(config.urls, outputs, strict=False))
 

@@ -20,7 +20,7 @@ from simulator.windows.curl.options import OperationOptions
 
 @dataclass(frozen=True)
 class HttpProxy:
-    """An HTTP proxy, and the authorization header that it needs, if any."""
+    """An HTTP proxy, and the authorization header that the proxy needs, if any."""
 
     host: str
     port: int
@@ -36,7 +36,7 @@ def choose(url: SplitResult, config: OperationOptions, run: Invocation, version:
     """Return the proxy for a URL, or None for a direct connection.
 
     Raises:
-        CurlError: this kind of proxy is not modelled, or its URL is invalid.
+        CurlError: the type of the proxy is not modelled, or the proxy's URL is invalid.
     """
     given = config.values.get("proxy")
     # Windows' environment variables are case-insensitive, so http_proxy may be HTTP_PROXY there.
@@ -60,7 +60,7 @@ def _user(parts: SplitResult) -> str:
 
 
 def excepted(host: str, exceptions: str, version: Version) -> bool:
-    """Return whether a host is excluded from the proxy. curl has supported CIDR blocks for this since 7.86."""
+    """Return whether a host is excluded from the proxy. curl has supported CIDR blocks in --noproxy since 7.86."""
     requested = host.casefold().rstrip(".")
     for entry in exceptions.replace(",", " ").split():
         if entry == "*":

@@ -39,7 +39,7 @@ class CurlRequest:
 
 
 def port_of(url: SplitResult) -> int:
-    """Return the port of a URL, which is the default port of its scheme if the URL names none.
+    """Return the port of a URL, or the default port of the URL's scheme if the URL has no port.
 
     Raises:
         CurlError: exit code 3 if the port is invalid.
@@ -129,7 +129,7 @@ def open_stream(
     """Connect to the server of a request, directly or through a proxy.
 
     Returns:
-        the connection, and the proxy that receives the request, or None if the server itself receives it.
+        the connection, and the proxy that receives the request. The proxy is None if the server receives the request.
     """
     url = request.url
     modern = version >= (7, 86)

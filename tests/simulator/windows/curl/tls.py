@@ -10,8 +10,8 @@
   the chain (lib/vtls/schannel_verify.c), with the errors of CertGetCertificateChain.
 - The exit code depends on the version (see curl's lib/vtls/schannel.c). Any error of InitializeSecurityContext results
   in 35. An untrusted root results in 60 in curl 7.57 to 7.61, in 77 from 7.62 on, and again in 60 from 8.0 on. A wrong
-  name results in 60 from 8.0 on.
-- The names of CRYPT_E errors were added after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
+  host name results in 60 from 8.0 on.
+- Messages name CRYPT_E errors only in versions after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ class UrlTransfer:
     def _transient(self, status: int) -> bool:
         """Return whether --retry repeats a request whose response has the given HTTP status.
 
-        This has included status 429 since curl 7.67. Source: https://github.com/curl/curl/pull/4465
+        Status 429 has been included since curl 7.67. Source: https://github.com/curl/curl/pull/4465
         """
         return status in _TRANSIENT_STATUS and (status != 429 or self._version >= (7, 67))
 
@@ -222,7 +222,7 @@ class UrlTransfer:
     def _one(
         self, request: CurlRequest, output: TransferOutput, limits: Limits, outcome: TransferResult
     ) -> SplitResult | None:
-        """Send one request, and read the response. Return the URL of a redirect that curl must follow, or None."""
+        """Send one request, and read the response. Return the URL of a redirect, or None if there is none to follow."""
         stream, proxy = open_stream(self._machine, self._run, request, self._config, limits, self._version)
         try:
             lines = headers(request, self._config, self._version, proxy, self._etag())
@@ -272,7 +272,7 @@ class UrlTransfer:
         return name if ":" in name or name.startswith(("\\", "/")) else f"{self._run.directory}\\{name}"
 
     def _etag(self) -> str | None:
-        """Return the value that --etag-compare sends, or None without this option.
+        """Return the value that --etag-compare sends, or None if the option is not set.
 
         The value is the first line of the file that the option names, or `""` if the file is missing or empty.
         """

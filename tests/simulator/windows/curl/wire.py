@@ -50,7 +50,7 @@ class Limits:
     _window_bytes: int = 0
 
     def check(self, *, connecting: bool = False) -> None:
-        """Raise CurlError if a limit is not met, or ProcessEndedError if the simulated process was stopped."""
+        """Raise CurlError if the transfer violates a limit, or ProcessEndedError if the simulated process has ended."""
         if self.stop.is_set():
             raise ProcessEndedError
         elapsed = time.monotonic() - self.started
@@ -116,10 +116,10 @@ class Stream:
             raise CurlError(55, "Send failure: Connection was reset") from error
 
     def receive(self) -> bytes:
-        """Return the next received bytes, which are empty if the other side has closed the connection.
+        """Return the next received bytes, or an empty byte string if the other side has closed the connection.
 
         Raises:
-            CurlError: the connection breaks, or a limit of the transfer is not met.
+            CurlError: the connection breaks, or the transfer violates a limit.
             ProcessEndedError: the simulated process was stopped.
         """
         if self._buffer:
@@ -149,7 +149,7 @@ def connect(machine: Machine, host: str, port: int, limits: Limits, *, proxy: bo
     """Connect to a host from the node's own address.
 
     Args:
-        proxy: whether the host is a proxy. The error for an unknown name depends on this.
+        proxy: whether the host is a proxy. If so, the exit code for an unknown name is 5 instead of 6.
         modern: whether to word errors as curl 7.86 and later do, with the elapsed time.
 
     Raises:

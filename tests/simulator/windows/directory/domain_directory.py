@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """An Active Directory domain with its accounts, as the machines of a fleet see it over the network.
 
-The section `domain` of a fleet file describes the domain. Machines find the domain through DNS.
+The `domain` section of a fleet file describes the domain. Machines find the domain through DNS.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MESSAGES = {
 
 
 class NetJoinError(Exception):
-    """Raised if joining a domain fails. It has a Windows error code."""
+    """Raised with a Windows error code if joining a domain fails."""
 
     def __init__(self, code: int) -> None:
         super().__init__(_MESSAGES[code])
@@ -54,10 +54,10 @@ class DomainDirectory:
     Args:
         name: the DNS name.
         netbios: the NetBIOS name.
-        users: the users' passwords by user name.
+        users: maps each user name to the user's password.
         joiners: the users who may create computer accounts, because an administrator has delegated this right to them.
         units: the distinguished names of organizational units.
-        computers: the owner of each computer account, by the name of the computer.
+        computers: maps the name of each computer that has an account to the owner of the account.
         quota: the maximum number of computer accounts that one user may create (ms-DS-MachineAccountQuota).
         reachable: whether the domain controller responds.
     """
@@ -88,7 +88,7 @@ class DomainDirectory:
         return query.casefold().rstrip(".") == f"_ldap._tcp.dc._msdcs.{self.name}".casefold()
 
     def create_account(self, computer: str, user: str, password: str, unit: str = "") -> None:
-        """Create the account of a computer that joins, or use an existing account that the same user has created.
+        """Create the account of a computer that joins the domain, or use an existing account of the same creator.
 
         Raises:
             NetJoinError: the domain controller refuses the request.

@@ -3,7 +3,7 @@
 r"""A machine's membership in a domain: online and offline joins, and their completion at the next boot.
 
 A join changes the primary domain immediately. The DNS suffix and the services follow at the next boot. Until then,
-the key `Netlogon\JoinDomain` exists, by which tools recognize that a join is waiting for a reboot. NetSetup.LOG records
+the registry key `Netlogon\JoinDomain` shows tools that a join is waiting for a reboot. NetSetup.LOG records
 each attempt. Source: "Domain Join log analysis" in learn.microsoft.com/troubleshoot/windows-server/active-directory
 """
 
@@ -34,7 +34,7 @@ class DomainMembership:
     domain: str = ""
     """The DNS name; empty for a machine in a workgroup."""
     provisioned: tuple[str, str] | None = None
-    """The domain and computer name that an offline join has stored for the next boot."""
+    """The domain name and the computer name that an offline join has stored for the next boot."""
 
 
 def directory(machine: Machine) -> DomainDirectory | None:
@@ -46,7 +46,7 @@ def directory(machine: Machine) -> DomainDirectory | None:
 def resolves(machine: Machine, query: str) -> bool:
     """Return whether the machine's DNS servers answer a query for the SRV record of the domain.
 
-    They do not if the setting `domain_dns` is False.
+    The servers do not answer if the `domain_dns` setting is False.
     """
     known = directory(machine)
     return known is not None and machine.settings.option("domain_dns", True) is True and known.answers_dns(query)
@@ -68,7 +68,7 @@ def join(machine: Machine, domain: str, user: str, password: str, unit: str = ""
     """Join a domain, as Add-Computer and NetJoinDomain do. The next boot completes the join.
 
     Raises:
-        NetJoinError: the machine's DNS servers do not know the domain, or its domain controller refuses the join.
+        NetJoinError: the machine's DNS servers do not know the domain, or the domain controller refuses the join.
     """
     with _logged(machine, "NetpDoDomainJoin"):
         known = directory(machine)
@@ -108,7 +108,7 @@ def _logged(machine: Machine, function: str) -> Iterator[None]:
 
 
 def on_boot(machine: Machine) -> None:
-    """Complete a join at boot. After an offline join, the machine also gets the computer name from the join's data."""
+    """Complete a domain join at boot. An offline join also sets the computer name from its data."""
     member = machine.part(DomainMembership)
     if member.provisioned is not None:
         (member.domain, name), member.provisioned = member.provisioned, None

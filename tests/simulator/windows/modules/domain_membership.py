@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The simulated module microsoft.ad.membership (1.10). It joins a domain with an account or as an offline join."""
+"""The simulated microsoft.ad.membership module (1.10), which joins a domain online or offline."""
 
 from __future__ import annotations
 

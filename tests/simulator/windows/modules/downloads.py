@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The simulated module win_get_url, and the functions with which other modules download files."""
+"""The simulated win_get_url module, and the functions with which other modules download files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNMODELLED = ("client_cert", "use_default_credential", "proxy_username", "proxy
 
 
 class DownloadError(Exception):
-    """A failed download. `answer` is the result that the module returns for it."""
+    """A failed download. `answer` is the result that the module returns for the download."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         super().__init__(answer["msg"])

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The simulated module win_feature. It calls Install-WindowsFeature or Uninstall-WindowsFeature."""
+"""The simulated win_feature module. It calls Install-WindowsFeature or Uninstall-WindowsFeature."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The simulated module win_firewall_rule of community.windows.
+"""The simulated win_firewall_rule module of community.windows.
 
 It finds rules by display name, as the firewall's COM interface does.
 """
@@ -73,7 +73,7 @@ def _remove(rules: dict[str, Rule], found: list[Rule], name: str, group: str, *,
 
 
 def _change(rules: dict[str, Rule], found: list[Rule], requested: dict[str, Any], *, check: bool) -> dict[str, Any]:
-    """Change each of the found rules whose attributes differ from the requested ones, and return the module's result.
+    """Give the selected rules the requested attributes, and return the module's result.
 
     In check mode, no rule is changed.
     """
@@ -165,10 +165,10 @@ def _protocol(text: str) -> str:
 
 
 def _checked(rule: Rule) -> Rule:
-    """Check a rule as the firewall does, and return it.
+    """Check a rule as the firewall does, and return the rule.
 
     Raises:
-        ArgumentError: the firewall rejects it.
+        ArgumentError: the firewall rejects the rule.
     """
     ports = rule.local_port != ("Any",) or rule.remote_port != ("Any",)
     bad = [

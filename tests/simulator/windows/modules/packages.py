@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The simulated module win_package, for Windows Installer packages and for other installation programs.
+"""The simulated win_package module, for Windows Installer packages and for other installation programs.
 
 It detects an installed program in the registry or by a path.
 """

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The simulated module win_updates, which the action plugin of the same name runs several times.
+"""The simulated win_updates module, which the action plugin of the same name runs several times.
 
 The plugin requests the operations `start`, `poll` (repeatedly) and `cancel`, in this order. For an async task, it
 requests only `start` with `wait`: the module then waits for the end of the session, and returns its result in the form
-that win_updates had before it had an action plugin.
+of win_updates versions that had no action plugin.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _INTERVAL = 0.1
 
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Start an update session in the background, return its new messages, or end it, as the operation requires."""
+    """Depending on the operation, start an update session in the background, return its messages, or end it."""
     operation = arguments.text("_operation", default="start")
     options = arguments.raw("_operation_options", {})
     work = {"start": _start, "poll": _poll, "cancel": _cancel}.get(operation)
@@ -107,7 +107,7 @@ def _next(session: Session, updates: UpdateSession, timeout: float | None) -> di
 
 
 def _poll(session: Session, arguments: ModuleArguments, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the session's messages since the last call. Wait for the first one, and briefly for each further one."""
+    """Return the session's messages since the last call. Wait for the first message, and briefly for the others."""
     updates = update_session.find(session.machine, str(options.get("pipe_name")))
     if updates is None:
         session.process.sleep(scale(session.machine, _CONNECT))
@@ -138,7 +138,7 @@ def _end(session: Session, updates: UpdateSession) -> None:
 
 
 def _wait(session: Session, updates: UpdateSession) -> dict[str, Any]:
-    """Wait until the session ends. Return its result as versions of win_updates without an action plugin return it."""
+    """Wait until the session ends, and return its result as win_updates did before it had an action plugin."""
     found: dict[str, dict[str, Any]] = {}
     answer: dict[str, Any] = {"reboot_required": False, "rebooted": False}
     try:
@@ -163,7 +163,7 @@ def _wait(session: Session, updates: UpdateSession) -> dict[str, Any]:
 
 
 def _take(found: dict[str, dict[str, Any]], line: dict[str, Any]) -> None:
-    """Add the information from one message of an update session to `found`, the updates by id."""
+    """Add the information from one message of an update session to `found`, which maps ids to updates."""
     task, result = line["task"], line["result"]
     if task == "search_result":
         why = {entry["id"]: entry["reasons"] for entry in result["filtered"]}

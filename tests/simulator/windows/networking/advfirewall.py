@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The commands add rule and delete rule of netsh advfirewall firewall. They use display names, which may be ambiguous.
+"""The `add rule` and `delete rule` commands of `netsh advfirewall firewall`.
+
+They identify rules by display name, which need not be unique.
 
 Source: "Use netsh advfirewall firewall instead of netsh firewall to control Windows Defender Firewall behavior" in
 learn.microsoft.com
@@ -47,7 +49,7 @@ def advfirewall(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _attributes(options: Mapping[str, str]) -> dict[str, Any]:
-    """Return the rule attributes that the options on the command line set. An invalid value results in None."""
+    """Return the rule attributes that the options on the command line set, or None if a value is invalid."""
     found: dict[str, Any] = {}
     tables = (("dir", "direction", _DIRECTIONS), ("action", "action", _ACTIONS))
     for option, attribute, values in tables:

@@ -5,7 +5,7 @@
 A node with the option `azure` (see kubernetes_node/cni/azure_ipam.py) is an Azure virtual machine. On other nodes,
 nothing responds at the address of the metadata service.
 
-The asset tag comes from cloudinit/sources/azure/identity.py in canonical/cloud-init. The header `Metadata: true`, the
+The asset tag comes from cloudinit/sources/azure/identity.py in canonical/cloud-init. The `Metadata: true` header, the
 network metadata and the error texts come from the page "Azure Instance Metadata Service" of learn.microsoft.com.
 """
 
@@ -40,7 +40,7 @@ def answers(machine: Machine) -> bool:
 def instance(machine: Machine) -> dict[str, Any] | None:
     """Return the machine's compute and network metadata, or None if the machine is not in Azure.
 
-    Source: "Instance metadata" in the page "Azure Instance Metadata Service" of learn.microsoft.com. The option `azure`
+    Source: "Instance metadata" on the page "Azure Instance Metadata Service" of learn.microsoft.com. The option `azure`
     of the node may set fields in `compute`; their defaults are invented.
     """
     about = machine.settings.option("azure")

@@ -68,7 +68,7 @@ def _exists() -> CmdletError:
 
 
 def _changes(bound: Bound, *, display: str) -> dict[str, object]:
-    """Return the rule attributes that the parameters of a firewall cmdlet set."""
+    """Convert the parameters of a firewall cmdlet to rule attributes."""
     changes: dict[str, object] = {}
     for parameter, attribute in _TEXTS:
         if parameter in bound:
@@ -87,7 +87,7 @@ def _changes(bound: Bound, *, display: str) -> dict[str, object]:
 
 
 def _security(bound: Bound) -> dict[str, object]:
-    """Return the rule attributes that the parameters for security set. Accounts are specified in SDDL.
+    """Convert the security parameters of a firewall cmdlet to rule attributes. Accounts are specified in SDDL.
 
     New-NetFirewallRule, Set-NetFirewallRule and Set-NetFirewallSecurityFilter all have these parameters.
     """
@@ -237,7 +237,7 @@ def set_security_filter(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _create_baseline(machine: Machine) -> None:
-    """Create two of a fresh server's rules: those that allow WinRM and DHCP."""
+    """Create two of the rules that a newly installed server has: those that allow WinRM and DHCP."""
     for name, display, group, port in (
         ("WINRM-HTTP-In-TCP", "Windows Remote Management (HTTP-In)", "Windows Remote Management", "5985"),
         ("CoreNet-DHCP-In", "Core Networking - Dynamic Host Configuration Protocol (DHCP-In)", "Core Networking", "68"),

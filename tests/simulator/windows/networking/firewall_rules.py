@@ -60,7 +60,7 @@ class Rule:
 
 @dataclass
 class Firewall:
-    """The firewall of a machine: its rules by lower-case name, and the settings of its profiles by profile name."""
+    """The firewall of a machine: its rules, keyed by lower-case name, and the settings of its profiles."""
 
     rules: dict[str, Rule] = field(default_factory=dict)
     profiles: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ def enumeration(kind: str, name: str) -> Enumeration:
 
 
 def _show(values: tuple[str, ...]) -> object:
-    """Return values as the firewall cmdlets do: a single value as a scalar, several values as a list."""
+    """Convert values as the firewall cmdlets do: a single value to a scalar, several values to a list."""
     return values[0] if len(values) == 1 else list(values)
 
 

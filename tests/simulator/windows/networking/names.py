@@ -3,7 +3,7 @@
 r"""Resolving names on a simulated server.
 
 The server can resolve IP addresses, `localhost`, its own name, the names in `C:\Windows\System32\drivers\etc\hosts` and
-the names in the setting `hosts`, which maps names to addresses. It uses real DNS only if `internet` is true, because
+the names in the `hosts` setting, which maps names to addresses. Real DNS is used only if `internet: true` is set, as
 simulated servers have no internet access.
 """
 
@@ -21,7 +21,7 @@ _HOSTS = r"C:\Windows\System32\drivers\etc\hosts"
 
 
 def resolve(machine: Machine, name: str) -> list[str]:
-    """Return the addresses of a name, which may itself be an address, or an empty list if it cannot be resolved.
+    """Return the addresses of a name or address, or an empty list if the name cannot be resolved.
 
     Only IPv4 addresses are requested from DNS.
     """

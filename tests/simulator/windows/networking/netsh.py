@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The simulated program netsh.exe. As in Windows, `interface` and the words after it may be abbreviated."""
+"""The simulated netsh.exe program. As in Windows, `interface` and the words after it may be abbreviated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PORTS = {
 
 
 def netsh(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate netsh.exe winhttp, netsh.exe advfirewall firewall, and the port range commands of interface ipv4."""
+    """Simulate `netsh winhttp`, `netsh advfirewall firewall`, and the port range commands of `netsh interface ipv4`."""
     words = [argument.casefold() for argument in run.argv]
     if words[:1] == ["winhttp"]:
         return proxy.winhttp(machine, run)

@@ -99,7 +99,7 @@ def new_address(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _leave_dhcp(machine: Machine, interface: Interface) -> None:
-    """Turn off DHCP. Remove the settings that it provided, or that Windows chose because no DHCP server responded."""
+    """Turn off DHCP. Remove the settings that DHCP provided, or that Windows chose because no DHCP server responded."""
     state = state_of(machine)
     interface.dhcp = False
     interface.addresses = [item for item in interface.addresses if item.origin == "Manual"]

@@ -32,7 +32,7 @@ def _refuse_others(run: Invocation, program: str, modelled: str) -> None:
 
 
 def _active(machine: Machine) -> Iterator[tuple[str, str, str, int]]:
-    """Yield (network, gateway, address of the interface, metric) of each route in use."""
+    """Yield (network, gateway, address of the interface, metric) for each route in use."""
     for item in interfaces(machine):
         for route in state_of(machine).routes:
             if route.alias == item.alias:

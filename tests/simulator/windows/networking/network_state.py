@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Interfaces, addresses, routes and name servers of one machine, and whether they make it reachable.
+"""Interfaces, addresses, routes and name servers of one machine, and whether they make the machine reachable.
 
 The node's entry in the fleet file may contain `uplink`:
 
     uplink:
-      static: true                  # the address is set manually, so resetting the adapter to DHCP loses it
+      static: true                  # the address is set manually, so resetting the adapter to DHCP removes it
       addresses: [127.5.0.11/24]    # if static; by default only the node's own address, which must be the first
       gateway: 127.5.0.1
       dns: [127.5.0.2, 127.5.0.3]
@@ -69,11 +69,11 @@ class Interface:
     """A network interface.
 
     Args:
-        bound: whether TCP/IP is bound to the interface. It is not bound to an adapter that a virtual switch uses.
+        bound: whether TCP/IP is bound to the interface. TCP/IP is not bound to an adapter that a virtual switch uses.
         physical: whether the interface is a physical adapter.
-        plugged: whether its cable is plugged in.
-        forwarding: whether it forwards packets for other hosts. A node with an L2Bridge network needs this unless the
-            network fabric routes to the node's pods.
+        plugged: whether the interface's cable is plugged in.
+        forwarding: whether the interface forwards packets for other hosts. A node with an L2Bridge network needs
+            forwarding unless the network fabric routes to the node's pods.
         static_dns: the name servers that were set manually. If empty, the name servers from DHCP are used.
     """
 
@@ -116,10 +116,10 @@ class DhcpLease:
 class NetworkState:
     """The network settings of a machine.
 
-    They are its interfaces by alias, in display order, and its routes except those that result from addresses.
+    They consist of the interfaces by alias, in display order, and of the routes that do not result from addresses.
 
-    `owner` is the address of the machine to which the settings belong. If another machine is deployed from this
-    machine's disk, it has a different address.
+    `owner` is the address of the machine to which the settings belong. A machine that is deployed from
+    this machine's disk has a different address.
     """
 
     owner: str = ""
@@ -145,7 +145,7 @@ def is_static(machine: Machine) -> bool:
 
 
 def state_of(machine: Machine) -> NetworkState:
-    """Return the machine's network settings. The first call takes them from the fleet file."""
+    """Return the machine's network settings. The first call reads the settings from the fleet file."""
     state = machine.part(NetworkState)
     if state.owner != machine.address:
         state.owner = machine.address
@@ -178,9 +178,9 @@ def _set_up(machine: Machine, state: NetworkState) -> None:
 
 
 def lease(machine: Machine) -> DhcpLease | None:
-    """Return what DHCP offers to the uplink, or None if it offers nothing.
+    """Return the settings that DHCP offers to the uplink, or None if DHCP offers none.
 
-    By default, it offers the node's address, or nothing if that address is static.
+    By default, DHCP offers the node's address, or nothing if that address is static.
     """
     settings = uplink_settings(machine)
     offered = settings.get("dhcp") if is_static(machine) else settings.get("dhcp", machine.address)
@@ -231,7 +231,7 @@ def next_index(state: NetworkState) -> int:
 
 
 def reachable(machine: Machine) -> bool:
-    """Return whether the node has the address in the fleet file, even if duplicate address detection has not ended."""
+    """Return whether the node has its address from the fleet file, even during duplicate address detection."""
     return any(
         address.address == machine.address
         for item in state_of(machine).interfaces.values()

@@ -40,7 +40,7 @@ _STORES = ("active", "persistent")
 
 @dataclass
 class Reservation:
-    """A reserved port range, and the monotonic time at which it is released, or None while its owner uses it."""
+    """A reserved port range. `until` is the monotonic time at which it is released, or None while its owner uses it."""
 
     first: int
     last: int
@@ -52,10 +52,10 @@ class PortRanges:
     """The port ranges of a machine.
 
     Args:
-        reserved: the ranges that services such as HNS have reserved at run time for TCP and UDP, by owner.
+        reserved: maps each owner, such as HNS, to the range that it has reserved at run time for TCP and UDP.
         administered: the ranges that an administrator excluded, which are shown with an asterisk.
         listening: the TCP ports of http.sys; 5986 is not among them, even if WinRM has an HTTPS listener.
-        dynamic: the changed dynamic ranges by protocol, as (first port, number of ports).
+        dynamic: maps a protocol to its dynamic range, as (first port, number of ports), if the range was changed.
     """
 
     reserved: dict[str, Reservation] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class PortRanges:
     dynamic: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def current(self) -> dict[str, Reservation]:
-        """Return the reservations that have not been released, by owner."""
+        """Return the port reservations that have not been released, keyed by owner."""
         now = time.monotonic()
         for owner, pool in list(self.reserved.items()):
             if pool.until is not None and pool.until <= now:
@@ -102,7 +102,7 @@ def dynamic(machine: Machine, protocol: str) -> tuple[int, int]:
 
 
 def _named(words: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
-    """Return the values of netsh parameters, which are given by name or by position, or None if one is invalid."""
+    """Return the values of netsh parameters given by name or by position, or None if a parameter is invalid."""
     found: dict[str, str] = {}
     for word in words:
         key, equals, value = word.casefold().partition("=")
@@ -120,7 +120,7 @@ def _named(words: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
 
 
 def set_dynamic(machine: Machine, words: Sequence[str]) -> ProgramResult:
-    """Simulate netsh interface ipv4 set dynamicportrange [protocol=]tcp|udp [startport=]N [numberofports=]N ….
+    """Simulate `netsh interface ipv4 set dynamicportrange [protocol=]tcp|udp [startport=]N [numberofports=]N …`.
 
     Microsoft's documentation says: "The minimum range of ports that can be set is 255. The minimum start port that can
     be set is 1025. The maximum end port (based on the range being configured) cannot exceed 65535."

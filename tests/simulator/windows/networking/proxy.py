@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The command `netsh winhttp`, which shows and sets the machine's proxy for WinHTTP.
+"""The `netsh winhttp` command, which shows and sets the machine's proxy for WinHTTP.
 
-The proxy is stored in the registry value WinHttpSettings as a WINHTTP_PROXY_INFO. This consists of a size (0x28), a
+The proxy is stored in the registry value WinHttpSettings as a WINHTTP_PROXY_INFO, which consists of a size (0x28), a
 counter, the access type (1 for direct access, 3 for a named proxy), and two strings (proxy and bypass list), each
 preceded by its length. Source: learn.microsoft.com/windows-server/administration/windows-commands/netsh-winhttp
 """
@@ -57,7 +57,7 @@ def _show(machine: Machine) -> str:
 
 
 def _named(arguments: Sequence[str], names: Sequence[str]) -> list[str] | None:
-    """Return the values of netsh parameters, which are given by name or by position, or None if one is invalid.
+    """Return the values of netsh parameters given by name or by position, or None if a parameter is invalid.
 
     In `proxy-server=…`, netsh treats the text before the equals sign as a name or as the beginning of a name.
     Source: https://learn.microsoft.com/windows/win32/api/netsh/nf-netsh-matchtagsincmdline

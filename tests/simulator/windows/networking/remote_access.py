@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The PowerShell module RemoteAccess: routing and the BGP router. VPN and DirectAccess are not modelled.
+"""The RemoteAccess module of PowerShell: routing and the BGP router. VPN and DirectAccess are not modelled.
 
-Install-RemoteAccess works only after the features were installed and the server was restarted
-(docs.rke2.io/networking/windows_bgp). A fresh server has the service RemoteAccess, but it is disabled (see "Security
+Install-RemoteAccess works only after its features were installed and the server was restarted
+(docs.rke2.io/networking/windows_bgp). On a new server, the RemoteAccess service is disabled (see "Security
 guidelines for system services" in learn.microsoft.com). Microsoft documents neither the start type of the service after
 Install-RemoteAccess nor the error messages. Users report the start type `Manual`, and projectcalico/calico#11714 quotes
 `BGP is not configured`. A router stays configured when the service restarts.
@@ -54,7 +54,7 @@ class RemoteAccessState:
         restarted: whether the server has restarted since the features were installed.
         routing: whether Install-RemoteAccess has installed routing.
         router: the BGP identifier and the AS number of the router; None if no router is configured.
-        peers: the router's peers by lower-case name.
+        peers: maps the lower-case name of each peer of the router to the peer.
         routes: the networks that the router announces.
     """
 
@@ -79,7 +79,7 @@ def _state(machine: Machine, bound: Bound) -> RemoteAccessState:
     """Return the state of Remote Access for a cmdlet.
 
     Raises:
-        CmdletError: the PowerShell module RemoteAccess is not installed.
+        CmdletError: the RemoteAccess module of PowerShell is not installed.
     """
     if not is_installed(machine, "RSAT-RemoteAccess-PowerShell"):
         raise not_found(bound.command)
@@ -124,7 +124,7 @@ def get_remote_access(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def install_remote_access(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Install-RemoteAccess: install routing, and start the service RemoteAccess."""
+    """Simulate Install-RemoteAccess: install routing, and start the RemoteAccess service."""
     state = _state(machine, bound)
     if bound.text("VpnType").casefold() != "routingonly":
         raise NotModelled("Install-RemoteAccess without -VpnType RoutingOnly")
@@ -151,7 +151,7 @@ def _start(machine: Machine, bound: Bound) -> None:
 
 
 def uninstall_remote_access(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove everything that Install-RemoteAccess installed, and disable the service RemoteAccess."""
+    """Remove everything that Install-RemoteAccess installed, and disable the RemoteAccess service."""
     state = _state(machine, bound)
     if bound.text("VpnType"):
         raise NotModelled("Uninstall-RemoteAccess with -VpnType")
@@ -261,7 +261,7 @@ def _on_boot(machine: Machine) -> None:
 
 
 def _create_baseline(machine: Machine) -> None:
-    """Create the service RemoteAccess as disabled. Record whether the machine starts with the features installed."""
+    """Create the RemoteAccess service, disabled. Record whether the features of Remote Access are already installed."""
     machine.services.create(
         SERVICE, _IMAGE, DisplayName="Routing and Remote Access", Start=_DISABLED, Type=0x20, DependOnService=["RpcSs"]
     )

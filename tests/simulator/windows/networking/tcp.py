@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The cmdlet Get-NetTCPConnection for listening ports. Connections are not modelled.
+"""The Get-NetTCPConnection cmdlet for listening ports. Connections are not modelled.
 
 Source: https://learn.microsoft.com/powershell/module/nettcpip/get-nettcpconnection
 """
@@ -26,7 +26,7 @@ _KEYS = ("LocalAddress", "LocalPort", "RemoteAddress", "RemotePort", "OwningProc
 
 
 def _ports(machine: Machine) -> Iterator[tuple[int, Port]]:
-    """Yield the number and the details of each listening port: those of RPC, SMB, WinRM and other programs."""
+    """Yield the number and the details of each port on which RPC, SMB, WinRM or another program listens."""
     yield 135, Port("::", "svchost")
     yield 445, Port("::", "System")
     service = machine.services.get("WinRM")
@@ -44,9 +44,9 @@ def _owner(machine: Machine, program: str) -> int:
 
 
 def listening(machine: Machine) -> list[tuple[int, str, int]]:
-    """Return (TCP port, bound address, process id) of each listening port, sorted by port.
+    """Return (TCP port, bound address, process id) for each listening port, sorted by port.
 
-    The address is `::` for all addresses, and the process id is 0 if the program is not running.
+    The address is `::` if the program listens on all addresses. The process id is 0 if the program is not running.
     """
     ports = sorted(_ports(machine), key=lambda item: item[0])
     return [(number, port.address, _owner(machine, port.program)) for number, port in ports]

@@ -39,7 +39,7 @@ _CERTIFICATE = (errors.SSL_CONNECT_ERROR, errors.PEER_FAILED_VERIFICATION, error
 
 
 class WebError(Exception):
-    """.NET's System.Net.WebException. `status` is the status code of the response, or 0 if there was none."""
+    """.NET's System.Net.WebException. `status` is the status code of the response, or 0 if there was no response."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)

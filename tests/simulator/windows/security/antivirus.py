@@ -53,9 +53,9 @@ class AntivirusScanner:
 def _fault(machine: Machine, fault: Mapping[str, object]) -> None:
     seconds, blocks = fault.get("seconds", 5), fault.get("blocks", [])
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
-        raise ValueError(f"expected a number for the key seconds of a fault, got {seconds!r}")
+        raise ValueError(f"expected a number for the fault's key `seconds`, got {seconds!r}")
     if not isinstance(blocks, list):
-        raise ValueError(f"expected a list of patterns for the key blocks of a fault, got {blocks!r}")
+        raise ValueError(f"expected a list of patterns for the fault's key `blocks`, got {blocks!r}")
     scanner = machine.part(AntivirusScanner)
     scanner.seconds, scanner.blocks = float(seconds), tuple(str(pattern).casefold() for pattern in blocks)
     if not any(getattr(listener, "func", None) is _on_written for listener in machine.files.on_written):

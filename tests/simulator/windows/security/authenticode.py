@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The cmdlet Get-AuthenticodeSignature for packages and programs.
+"""The Get-AuthenticodeSignature cmdlet for packages and programs.
 
 Sources: https://learn.microsoft.com/powershell/module/microsoft.powershell.security/get-authenticodesignature and, for
 the status values, https://learn.microsoft.com/dotnet/api/system.management.automation.signaturestatus
@@ -54,7 +54,7 @@ def _signature(machine: Machine, path: str) -> PSObject:
 
 
 def _inspect(machine: Machine, path: str) -> tuple[UpdateSigner | None, str, str, str]:
-    """Return the signer of a file, or None if it has none, and the status, status message and type of its signature."""
+    """Return the signer of a file (None if unsigned), and the status, status message and type of its signature."""
     data = machine.files.read_bytes(path)
     identity = executables.identify(data)
     if identity is not None and identity[0] != INSTALLER and path.casefold().startswith(_OWN.casefold()):

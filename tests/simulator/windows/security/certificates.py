@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The cmdlets Import-Certificate, Export-Certificate and New-SelfSignedCertificate, and the program certutil.exe.
+"""The Import-Certificate, Export-Certificate and New-SelfSignedCertificate cmdlets, and the certutil.exe program.
 
 Source: https://learn.microsoft.com/powershell/module/pki/import-certificate
 """
@@ -101,7 +101,7 @@ def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _alternative_names(extension: str) -> list[x509.GeneralName]:
-    """Return the subject alternative names in a text extension, or an empty list if it is an extended key usage.
+    """Return the subject alternative names in a text extension, or an empty list for an extended key usage.
 
     Raises:
         NotModelled: the extension is neither a list of alternative names nor an extended key usage.

@@ -106,7 +106,7 @@ def set_preference(machine: Machine, bound: Bound) -> Iterable[object]:
 def remove_preference(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Remove-MpPreference.
 
-    It is not an error if an entry does not exist. A setting is reset to its default.
+    A missing list entry is not an error. Preferences other than lists are reset to their defaults.
     """
     preferences = _require(machine, "Remove-MpPreference")
     for name in _LISTS:

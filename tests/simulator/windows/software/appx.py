@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Apps, packages and optional features, as the cmdlets of the modules DISM and Appx show them.
+"""Apps, packages and optional features, as the cmdlets of the DISM and Appx modules show them.
 
-The setting `provisioned_apps` contains the names of the apps for all users. The setting `user_apps` contains the names
+The `provisioned_apps` setting contains the names of the apps for all users. The `user_apps` setting contains the names
 of the apps that a single user has installed, which make sysprep fail.
 
 Sources: https://learn.microsoft.com/powershell/module/dism/ and https://learn.microsoft.com/powershell/module/appx/
@@ -60,7 +60,7 @@ def _configured(machine: Machine, option: str) -> list[str]:
 
 
 def unprovisioned(machine: Machine) -> list[str]:
-    """Return the apps that a user has installed and that are not provisioned for all users. They make sysprep fail."""
+    """Return the apps that a user has installed and that are not provisioned for all users. These make sysprep fail."""
     provisioned = _configured(machine, "provisioned_apps")
     return [name for name in _configured(machine, "user_apps") if name not in provisioned]
 

@@ -19,8 +19,8 @@ class Feature:
     Args:
         parent: the name of the feature that contains this one; empty if there is none.
         kind: `Role`, `Role Service` or `Feature`.
-        installed: whether the feature is installed on a fresh server.
-        removed: whether the disk of a fresh server lacks the payload of the feature.
+        installed: whether the feature is installed on a new server.
+        removed: whether the disk of a new server lacks the payload of the feature.
         restart: whether the feature takes effect only after a restart.
         tools: the features that -IncludeManagementTools adds.
         needs: the features that this one depends on.
@@ -159,7 +159,7 @@ _FEATURES = (
 
 
 def offered(version: str) -> dict[str, Feature]:
-    """Return the features of a Windows version (`2019`, `2022`, `2025`), by lower-case name."""
+    """Return the features of a Windows version (`2019`, `2022`, `2025`), keyed by lower-case name."""
     return {
         feature.name.casefold(): feature
         for feature in (*_ROLES, *_FEATURES)

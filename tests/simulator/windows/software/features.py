@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The cmdlets Get-WindowsFeature, Install-WindowsFeature and Uninstall-WindowsFeature, and the state of features.
+"""The Get-WindowsFeature, Install-WindowsFeature and Uninstall-WindowsFeature cmdlets, and the state of features.
 
 Source of the results: https://learn.microsoft.com/powershell/module/servermanager/install-windowsfeature
 """
@@ -51,7 +51,7 @@ class FeatureState:
 
 
 def state_of(machine: Machine) -> FeatureState:
-    """Return the state of the machine's features. The first call sets up the state of a fresh server."""
+    """Return the state of the machine's features. The first call creates the state of a new server."""
     state = machine.part(FeatureState)
     if state.installed is None:
         state.installed = {name for name, feature in catalogue(machine).items() if feature.installed}
@@ -61,7 +61,7 @@ def state_of(machine: Machine) -> FeatureState:
 
 
 def catalogue(machine: Machine) -> dict[str, Feature]:
-    """Return the features that the machine's version of Windows offers, by lower-case name."""
+    """Return the features that the machine's version of Windows offers, keyed by lower-case name."""
     return offered(machine.windows.contract)
 
 
@@ -145,7 +145,7 @@ def _name(item: object) -> str:
 
 
 def _features_to_install(machine: Machine, bound: Bound) -> list[Feature]:
-    """Return the features to install, in order: parents and dependencies come first."""
+    """Return the features to install, with parents and dependencies first."""
     known = catalogue(machine)
     order: dict[str, Feature] = {}
 

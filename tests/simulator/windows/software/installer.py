@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The program msiexec.exe: /i PACKAGE and /x PACKAGE|CODE, without user input, and optionally with a log.
+"""The msiexec.exe program with `/i PACKAGE` or `/x PACKAGE|CODE`, without user input, and optionally with a log.
 
-Installed products are recorded in the registry key Uninstall. Sources:
+Installed products are recorded in the `Uninstall` registry key. Sources:
 https://learn.microsoft.com/windows/win32/msi/standard-installer-command-line-options,
 https://learn.microsoft.com/windows/win32/msi/error-codes and
 https://learn.microsoft.com/windows/win32/msi/uninstall-registry-key

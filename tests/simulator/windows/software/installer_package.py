@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows Installer packages: real files whose contents describe what they install.
+"""Windows Installer packages: real files, which contain a description of the effects of their installation.
 
 An .msi is an OLE compound file (https://learn.microsoft.com/windows/win32/msi/windows-installer-file-extensions). A
 simulated package has the same first bytes, and a line `SIMULATED-PACKAGE {…}`. Without this line, msiexec rejects the
@@ -33,12 +33,12 @@ class InstallerPackage:
     """The contents of a Windows Installer package.
 
     Args:
-        programs: the identities of the programs, by the Windows paths of their executables.
-        texts: the contents of the text files, by their Windows paths.
-        generated: the contents of the text files that the package's custom actions write, by their Windows paths.
+        programs: maps the Windows path of each executable to the identity of the program.
+        texts: maps the Windows path of each text file to its contents.
+        generated: maps the Windows path of each text file that the package's custom actions write to its contents.
             These files stay when the product is removed.
         users: the local users that the package creates.
-        system_property: a public property. If it has a value, the services run as LocalSystem, and `users` are not
+        system_property: a public property. If it is set, the services run as LocalSystem, and `users` are not
             created.
         code: the ProductCode, if it is the same for all versions.
         exit_code: msiexec's exit code: 0; 3010 if a reboot is needed; or an error code if the installation must fail.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The program ngen.exe, which creates native images of the assemblies that Windows PowerShell 5.1 loads.
+"""The ngen.exe program, which creates native images of the assemblies that Windows PowerShell 5.1 loads.
 
 Source: https://learn.microsoft.com/dotnet/framework/tools/ngen-exe-native-image-generator
 """
@@ -26,7 +26,7 @@ _BANNER = (
 
 @dataclass
 class NativeImages:
-    """The assemblies that have a native image, by lower-case path."""
+    """The lower-case paths of the assemblies that have a native image."""
 
     paths: set[str] = field(default_factory=set)
 

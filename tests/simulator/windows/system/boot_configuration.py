@@ -37,7 +37,7 @@ class BootOptions:
 
 
 def secure_boot(machine: Machine) -> bool | None:
-    """Return whether Secure Boot is on according to the setting `secure_boot`, or None for a machine with a BIOS."""
+    """Return whether the `secure_boot` setting turns on Secure Boot, or None for a machine with legacy BIOS."""
     state = machine.settings.option("secure_boot", True)
     return state if isinstance(state, bool) else None
 

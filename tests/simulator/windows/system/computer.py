@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The cmdlets Rename-Computer, Get-ComputerInfo and Confirm-SecureBootUEFI.
+"""The Rename-Computer, Get-ComputerInfo and Confirm-SecureBootUEFI cmdlets.
 
 Source: https://learn.microsoft.com/powershell/module/microsoft.powershell.management/rename-computer
 """
@@ -37,7 +37,8 @@ def _rename_error(command: str, error_id: str, old: str, new: str, why: str) -> 
 def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Rename-Computer.
 
-    The new name takes effect at the next boot. The NetBIOS name consists of its first 15 characters in upper case.
+    The new name takes effect at the next boot. The NetBIOS name consists of the first 15 characters of the new name,
+    in upper case.
     """
     new = bound.text("NewName")
     current = str(machine.registry.data(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", machine.name))
@@ -114,7 +115,7 @@ def get_computer_info(machine: Machine, bound: Bound) -> Iterable[object]:
 def confirm_secure_boot(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Confirm-SecureBootUEFI.
 
-    The setting `secure_boot` is true or false, or `none` for a machine with a legacy BIOS instead of UEFI.
+    The `secure_boot` setting is true or false, or `none` for a machine with a legacy BIOS instead of UEFI.
     """
     state = machine.settings.option("secure_boot", True)
     if state not in (True, False):

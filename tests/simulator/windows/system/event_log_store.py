@@ -55,7 +55,7 @@ class Event:
 
 @dataclass
 class EventLogs:
-    """A machine's event logs by lower-case name. If a log is cleared, its record numbers continue."""
+    """A machine's event logs, keyed by lower-case name. If a log is cleared, its record numbers continue."""
 
     events: dict[str, list[Event]] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)
@@ -121,7 +121,7 @@ def clear(machine: Machine, log: str) -> None:
 
 
 def file_size(found: list[Event]) -> int:
-    """Return the size in bytes of a log file that contains these events."""
+    """Return the size in bytes of a log file that contains the given events."""
     content = sum(200 + 2 * len(event.message) for event in found)
     return _EMPTY + content // _CHUNK * _CHUNK
 

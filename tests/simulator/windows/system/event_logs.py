@@ -138,7 +138,7 @@ def clear_event_log(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def wevtutil(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate wevtutil.exe el, wevtutil.exe cl LOG, and wevtutil.exe epl LOG FILE [/q:QUERY] [/ow:true]."""
+    """Simulate `wevtutil el`, `wevtutil cl LOG` and `wevtutil epl LOG FILE [/q:QUERY] [/ow:true]`."""
     words = [word for word in run.argv if not word.startswith("/")]
     options = dict(word[1:].split(":", 1) for word in run.argv if word.startswith("/") and ":" in word)
     verb = words[0].casefold() if words else ""

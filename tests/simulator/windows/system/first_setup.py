@@ -28,8 +28,8 @@ _MOST_RUNS = 3
 def run_synchronous(machine: Machine, answer_file: str) -> None:
     """Run the commands of an answer file as SYSTEM.
 
-    With WillReboot OnRequest, a command requests a reboot with exit code 1, and a reboot and another run of the command
-    with exit code 2. The simulator does not reboot, but a new computer name takes effect, as at a reboot.
+    If WillReboot is OnRequest, exit code 1 of a command requests a reboot. Exit code 2 requests that the command run
+    again after a reboot. The simulator does not reboot, but a new computer name takes effect, as at a reboot.
     """
     blocks = re.findall(r"<RunSynchronousCommand\b.*?</RunSynchronousCommand>", answer_file, re.DOTALL)
     for block in sorted(blocks, key=lambda block: int(_text(block, "Order") or 0)):

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Data that Windows creates once and that sysprep does not remove. Clones of a disk therefore share it.
+r"""Data that Windows creates once and that sysprep does not remove. Clones of a disk therefore share this data.
 
-- Remote Desktop's self-signed certificate, in the store `Remote Desktop`. If it is missing, Windows creates a new one
+- Remote Desktop's self-signed certificate, in the `Remote Desktop` store. If it is missing, Windows creates a new one
   at the next boot or connection. Its private key is not modelled. Source:
   https://learn.microsoft.com/archive/blogs/askpfeplat/removing-self-signed-rdp-certificates
-- The id of the Windows Update client, which the service wuauserv creates when it needs the id. Source:
+- The id of the Windows Update client, which the wuauserv service creates when it needs the id. Source:
   https://learn.microsoft.com/previous-versions/windows/it-pro/windows-server-2008-R2-and-2008/dd939898(v=ws.10)
 """
 

@@ -22,7 +22,7 @@ _VERBS = ("/run", "/end", "/query")
 
 
 def _find(machine: Machine, name: str) -> RegisteredTask | None:
-    """Return the task with a name, which may include a path, or None. By default, the path is the root folder."""
+    """Return the task with the given name or path, or None if there is none. A bare name refers to the root folder."""
     full = name if name.startswith("\\") else f"\\{name}"
     return machine.part(Tasks).tasks.get(full.casefold())
 

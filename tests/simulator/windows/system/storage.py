@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The cmdlets for disks, partitions and volumes, and fsutil.exe.
+"""The fsutil.exe program, and the cmdlets for disks, partitions and volumes.
 
-Each drive of the machine is a partition of a separate disk. The setting `unallocated_gb` is the size of the
+Each drive of the machine is a partition of a separate disk. The `unallocated_gb` setting is the size of the
 unallocated space on the disk of drive C, for example because an image of 30 GB was written to a larger disk.
 Source: https://learn.microsoft.com/powershell/module/storage/
 """

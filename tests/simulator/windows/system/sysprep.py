@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The program sysprep.exe: validation, generalization, and the specialize pass at the next boot.
+"""The sysprep.exe program, which validates and generalizes a machine, and the specialize pass at the next boot.
 
 The validation fails if an app is not provisioned for all users, or if a reboot for features or updates is pending. In
 that case, the image state does not change. If the generalization itself fails, the image state becomes
-IMAGE_STATE_UNDEPLOYABLE. The process ends when the generalization has ended. The setting `sysprep_seconds` is the
+IMAGE_STATE_UNDEPLOYABLE. The process ends when the generalization has ended. The `sysprep_seconds` setting is the
 duration of the generalization. `sysprep_fault` makes sysprep fail (see sysprep_faults.py).
 Source: https://learn.microsoft.com/windows-hardware/manufacture/desktop/sysprep-command-line-options
 """
@@ -41,14 +41,14 @@ _FAILED = 1
 
 @dataclass
 class Sealed:
-    """Whether the machine's disk was generalized and has not booted since then, and sysprep's answer file."""
+    """The state of sysprep: whether the disk has been generalized and not booted since, and the answer file."""
 
     generalized: bool = False
     unattend: str = ""
 
 
 class _Log:
-    """The logs setupact.log and setuperr.log of one run of sysprep."""
+    """The setupact.log and setuperr.log files of one run of sysprep."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -60,7 +60,7 @@ class _Log:
         self._add("Info                  SYSPRP " + text, error=False)
 
     def error(self, text: str) -> None:
-        """Log the reason for a failure of sysprep in both logs."""
+        """Write the reason for a failure of sysprep to setupact.log and setuperr.log."""
         self._add("Error                 SYSPRP " + text, error=True)
 
     def _add(self, text: str, *, error: bool) -> None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Failures of sysprep, which the setting `sysprep_fault` of a machine selects, with their lines in setuperr.log."""
+"""Failures of sysprep and their lines in setuperr.log. The `sysprep_fault` setting of a machine selects a failure."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ FAULTS: Mapping[str, Fault] = {
 
 
 def fault_of(name: object) -> Fault | None:
-    """Return the fault that a machine's setting names, or None if the setting is empty.
+    """Return the fault that a machine's `sysprep_fault` setting names, or None if the setting is empty.
 
     Raises:
         ValueError: no fault has this name.

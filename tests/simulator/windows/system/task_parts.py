@@ -65,7 +65,7 @@ _DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "satu
 
 @dataclass
 class Tasks:
-    """The scheduled tasks of a machine by path and name, in lower case."""
+    """The scheduled tasks of a machine, keyed by path and name in lower case."""
 
     tasks: dict[str, RegisteredTask] = field(default_factory=dict)
 

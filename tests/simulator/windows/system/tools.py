@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The programs powercfg.exe, icacls.exe and takeown.exe. Only what the collection's roles use is modelled."""
+"""The powercfg.exe, icacls.exe and takeown.exe programs, with the options that the collection's roles use."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _icacls(machine: Machine, path: str, words: list[str]) -> ProgramResult:
 def takeown(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate takeown.exe /f PATH [/a] [/r [/d y]].
 
-    The acting user becomes the owner, or with /a the group Administrators.
+    The acting user becomes the owner. With /a, the Administrators group becomes the owner.
     Source: https://learn.microsoft.com/windows-server/administration/windows-commands/takeown
     """
     words = [word.casefold() for word in run.argv]
@@ -150,7 +150,7 @@ def _entries(sddl: str) -> tuple[str, list[str]]:
 
 
 def _inheritance(sddl: str, letter: str) -> str:
-    """Return an access list as `icacls /inheritance` changes it.
+    """Return the access list that results from applying `icacls /inheritance` to the given one.
 
     Args:
         letter: `r` removes the inherited entries, `d` makes them explicit, and `e` enables inheritance.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The settings of WinRM: listeners and authentication, for the WSMan cmdlets and WinRM's resource URIs.
 
-A fresh simulated server is set up for Ansible, with basic authentication and an HTTPS listener. A machine from a
+A new simulated server is set up for Ansible, with basic authentication and an HTTPS listener. A machine from a
 generalized disk has Windows' defaults instead, which include neither basic authentication nor an HTTPS listener.
 `simulator.machine.winrm_settings` reads the settings.
 

@@ -22,7 +22,9 @@ _LONG_VALUES = ("file", "directory", "strip-components", "exclude", "include", "
 
 
 class TarUsageError(Exception):
-    """An invalid command line. Its text is the message that bsdtar prints after `tar: `, or an empty string.
+    """The error for an invalid command line.
+
+    The text of the error is the message that bsdtar prints after `tar: `, or an empty string.
 
     Args:
         usage: whether bsdtar also prints its usage.
@@ -38,7 +40,7 @@ class TarArguments:
     """A parsed command line of bsdtar: the mode, options, archive, folder and patterns.
 
     Args:
-        names: the operands in order, each with the folders of the `-C` options that precede it.
+        names: the operands in their original order, each with the folders of the `-C` options that precede it.
     """
 
     mode: str = ""

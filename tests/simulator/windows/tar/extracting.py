@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Extracting archives: the entries that bsdtar rejects, and how it writes files to disk."""
+"""Extract archives as bsdtar does, including its rejection of unsafe entries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CHUNK = 1 << 20
 
 
 class Refused(Exception):
-    """Raised if an entry cannot be extracted. bsdtar prints its text after `tar: `, and goes on with the next entry."""
+    """Raised if an entry cannot be extracted. bsdtar prints the error's text, and goes on with the next entry."""
 
 
 class Extractor:

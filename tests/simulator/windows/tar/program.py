@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The program tar.exe, which lists, extracts and creates archives."""
+"""The tar.exe program, which lists, extracts and creates archives."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LETTERS = {"folder": "d", "link": "l", "hard link": "h", "file": "-"}
 
 
 class _FatalError(Exception):
-    """Raised for an error that stops bsdtar. Its text is the message that bsdtar prints after `tar: `."""
+    """An error that stops bsdtar. Its text is the message that bsdtar prints after `tar: `."""
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
@@ -140,7 +140,7 @@ def _shown(entry: ArchiveEntry, *, long: bool) -> str:
 def _create(machine: Machine, invocation: Invocation, arguments: TarArguments) -> ProgramResult:
     """Create an archive.
 
-    The options --format, -z, -j and -J determine its format and compression. With -a, its file name determines them.
+    The options --format, -z, -j and -J determine the format and compression. With -a, both result from the file name.
     """
     if not arguments.names:
         raise _FatalError("no files or directories specified")

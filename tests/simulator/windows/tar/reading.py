@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reading of tar and zip archives, whose entries are represented by the same class."""
+"""Read tar and zip archives. One class represents the entries of both formats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Kind = Literal["file", "folder", "link", "hard link"]
 
 
 class TarArchiveError(Exception):
-    """Raised if an archive cannot be opened, or if the rest of it is damaged."""
+    """Raised if an archive cannot be opened, or if damage is found while its entries are read."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def opened(path: Path) -> Iterator[Iterator[Item]]:
     """Open an archive, and yield its entries with their contents.
 
     Raises:
-        TarArchiveError: the file is not an archive, or it is damaged. The entries before the damage are yielded.
+        TarArchiveError: the file is not an archive, or is damaged. The entries before the damage are yielded.
     """
     try:
         if zipfile.is_zipfile(path):

@@ -47,9 +47,10 @@ class StoredUpdate:
 
 @dataclass
 class ComponentStore:
-    """The component store of one machine, which contains its updates by KB article.
+    """The component store of one machine.
 
     Args:
+        entries: maps the KB article of each update to the update.
         downloaded: the KB articles of the updates that Windows Update has downloaded.
         working: the KB article of the update that TiWorker is installing; otherwise empty.
         committing: the KB article of the update that a boot was completing when the power failed; otherwise empty.
@@ -65,14 +66,14 @@ class ComponentStore:
     def __deepcopy__(self, memo: dict[int, object]) -> ComponentStore:
         """Return a copy for a machine that is deployed from the disk of this store's machine.
 
-        It has a new lock, because locks cannot be copied.
+        The copy has a new lock, because locks cannot be copied.
         """
         entries, downloaded = copy.deepcopy(self.entries, memo), set(self.downloaded)
         return ComponentStore(entries, downloaded, self.working, self.committing, self.filled)
 
 
 def store_of(machine: Machine) -> ComponentStore:
-    """Return the machine's component store. The first call fills it from the machine's settings."""
+    """Return the machine's component store. The first call fills the store from the machine's settings."""
     store = machine.part(ComponentStore)
     with store.lock:
         if not store.filled:
@@ -188,7 +189,7 @@ def _stack_of(machine: Machine, update: Update) -> Update | None:
 
 
 def take_effect(machine: Machine, entry: StoredUpdate) -> None:
-    """Mark an update as installed, and those that it supersedes as superseded. Set the update build revision."""
+    """Mark an update as installed, and mark the updates that it supersedes. Set the update build revision."""
     store = store_of(machine)
     entry.state, entry.reboots_left = "Installed", 0
     retire(store, entry.update)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The program dism.exe with /Online, for packages, features and /Cleanup-Image.
+"""The dism.exe program with /Online, for packages, features and /Cleanup-Image.
 
 Unlike wusa.exe, it works in a network logon session. Source:
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/dism-operating-system-package-servicing-command-line-options

@@ -67,7 +67,7 @@ def change(machine: Machine, name: str, *, enable: bool, parents: bool) -> tuple
 
 
 def _disabled_above(machine: Machine, feature: Feature) -> list[Feature]:
-    """Return the disabled features that contain a feature, starting with the nearest. An enabled one ends the list."""
+    """Return the disabled features that contain a feature, nearest first. Stop at the first enabled feature."""
     found: list[Feature] = []
     while feature.parent:
         feature = features.catalogue(machine)[feature.parent.casefold()]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The cmdlet Get-HotFix and the class Win32_QuickFixEngineering, which do not list all installed updates.
+"""The Get-HotFix cmdlet and the Win32_QuickFixEngineering class, which do not list all installed updates.
 
 An update of .NET Framework is listed under the article of the child update that it contains. Definition updates,
 superseded updates and pending updates are not listed.

@@ -58,7 +58,7 @@ MESSAGES = {
 
 
 def read_package(machine: Machine, path: str) -> UpdatePackage | int:
-    """Return the package in a file on the machine, or the HRESULT of the error if it cannot be read."""
+    """Return the package in a file on the machine, or the HRESULT of the error if the file cannot be read."""
     if not machine.files.is_file(path):
         return update_install.FILE_NOT_FOUND
     try:
@@ -70,9 +70,9 @@ def read_package(machine: Machine, path: str) -> UpdatePackage | int:
 
 
 def signature_problem(machine: Machine, signer: UpdateSigner | None) -> int:
-    """Return 0 if the component store accepts a signature, or else the HRESULT of the rejection.
+    """Return 0 if the component store accepts the signature of a package, or else the HRESULT of the rejection.
 
-    A test signature is always accepted here. At the next boot, Windows decides whether to load the signed files.
+    The store accepts every test signature. At the next boot, Windows decides whether to load the signed files.
     """
     if signer is None:
         return update_install.NO_SIGNATURE
@@ -131,7 +131,7 @@ def release_type(entry: StoredUpdate) -> str:
 def get_package(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-WindowsPackage -Online.
 
-    The name of a cumulative update contains its build instead of its article.
+    The package name of a cumulative update contains the build number instead of the KB article.
     """
     if "Path" in bound or "PackagePath" in bound:
         raise NotModelled("Get-WindowsPackage for an image or a file")

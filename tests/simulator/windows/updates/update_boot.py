@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a boot does with updates: it completes pending ones and undoes interrupted ones. TiWorker works afterwards.
+"""Updates at boot: Windows completes pending updates and undoes interrupted ones. TiWorker continues after the boot.
 
-This module also provides the TrustedInstaller service, the status and faults of updates, and the updates of a fresh
+This module also provides the TrustedInstaller service, the status and faults of updates, and the updates of a new
 machine.
 """
 
@@ -33,7 +33,7 @@ _SETTLE_SECONDS = 20.0
 def on_boot(machine: Machine) -> None:
     """Complete pending updates, and undo an interrupted one.
 
-    If there were any, make TrustedInstaller start automatically.
+    If any update was pending or interrupted, make TrustedInstaller start automatically.
     """
     ubr = machine.registry.data(CURRENT_VERSION, "UBR", machine.windows.ubr)
     if isinstance(ubr, int) and ubr != machine.windows.ubr:
@@ -86,7 +86,7 @@ def _go_on(machine: Machine, store: ComponentStore) -> bool:
 def _complete(machine: Machine, store: ComponentStore, entry: StoredUpdate) -> bool:
     """Do the part of a pending update that belongs to this boot.
 
-    Return whether this part is finished, which is False if the machine goes down first.
+    Return True, or False if the machine goes down before this part is finished.
     """
     kb = entry.update.kb
     if store.committing == kb:
@@ -116,7 +116,7 @@ def _complete(machine: Machine, store: ComponentStore, entry: StoredUpdate) -> b
 
 
 def _settle(machine: Machine, process: Process) -> None:
-    """Simulate the work of TiWorker after a boot. Updates that need another reboot report this only afterwards."""
+    """Simulate the work of TiWorker after a boot. Only afterwards do updates report that they need another reboot."""
     while machine.power.state != "on":
         process.sleep(0.02)
     configured = machine.settings.option("update_settle_seconds", _SETTLE_SECONDS)
@@ -140,7 +140,7 @@ def unloaded(machine: Machine) -> list[StoredUpdate]:
 
 
 def create_baseline(machine: Machine) -> None:
-    """Add the updates of a fresh machine, and the executable of TrustedInstaller."""
+    """Add the updates of a new machine, and the executable of TrustedInstaller."""
     machine.files.make_directory(_FOLDER)
     path = f"{_FOLDER}\\TrustedInstaller.exe"
     machine.files.write_bytes(path, executables.make(TRUSTED_INSTALLER, machine.windows.full))

@@ -39,12 +39,12 @@ class Update:
         reboots: the number of reboots until the update is installed: 0, 1 or 2.
         hot_fix: the article that Get-HotFix shows for the update; empty if the update is not shown.
         package: the name in the component store; empty if the update is never in the store.
-        checkpoints: checkpoint updates (article, UBR) that must already be installed, or be in the same folder as its
-            file.
+        checkpoints: checkpoint updates (article, UBR) that must already be installed, or be in the folder of the
+            update's file.
         seconds: the duration of the installation in simulated seconds; None for the machine's setting.
         disk_mb: the free space that the installation needs, in MB.
         exit_code: the exit code of the update's .exe, if it is neither 0 nor 3010.
-        test_signed: whether its files have a test signature, so that Windows loads them only with test signing.
+        test_signed: whether the update has files with a test signature, which Windows loads only with test signing.
     """
 
     kb: str
@@ -68,7 +68,7 @@ class Update:
     test_signed: bool = False
 
     def __post_init__(self) -> None:
-        """Derive fields that were not given from the KB article and the UBR."""
+        """Derive missing fields from the KB article and the UBR."""
         build = self.builds[0] if self.builds else 0
         defaults: dict[str, object] = {}
         if self.ubr and not self.chain:
@@ -105,7 +105,7 @@ def read(document: Mapping[str, Any]) -> Update:
     """Read an update from JSON data, for example from a fleet file.
 
     Raises:
-        ValueError: a key is unknown, or the article is missing or malformed.
+        ValueError: a key is unknown, or the KB article is missing or malformed.
     """
     known = {field.name for field in fields(Update)}
     if unknown := document.keys() - known:
@@ -113,7 +113,7 @@ def read(document: Mapping[str, Any]) -> Update:
             f"expected only the keys {', '.join(sorted(known))} in an update, got {', '.join(sorted(unknown))}"
         )
     if not re.fullmatch(r"KB\d+", str(document.get("kb", ""))):
-        raise ValueError(f"expected an article such as KB5048654 for the key kb of an update, got {dict(document)!r}")
+        raise ValueError(f"expected an article such as KB5048654 for an update's key `kb`, got {dict(document)!r}")
     values = dict(document)
     for name in ("builds", "supersedes"):
         if name in values:
@@ -139,7 +139,7 @@ def find(kb: str, build: int | None = None) -> Update | None:
 
 
 def installed_at_first(build: int) -> list[str]:
-    """Return the KB articles of the updates that a fresh machine with a build of Windows has."""
+    """Return the KB articles of the updates that are installed on a new machine with the given build of Windows."""
     return list(_data()["installed"].get(str(build), []))
 
 

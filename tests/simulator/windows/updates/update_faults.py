@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Faults of updates, such as a failing installation.
 
-A test lists them in the setting `update_faults` of a node, or injects single ones with POST /simulator/faults:
+A test lists faults in a node's `update_faults` setting, or injects a single fault with POST /simulator/faults:
 
 {"kind": "update_fails", "kb": KB | "*", "hresult": "0x800f0922", "at": "download" | "install" | "boot", "times": 1}
 {"kind": "update_slow", "kb": KB | "*", "seconds": 600}   simulated seconds, scaled by time_scale
@@ -51,7 +51,7 @@ class UpdateFault:
 
 @dataclass
 class UpdateFaults:
-    """The update faults of one machine. The first access adds the faults in the machine's settings."""
+    """The update faults of one machine. The first access reads the faults from the machine's settings."""
 
     waiting: list[UpdateFault] = field(default_factory=list)
     filled: bool = False
@@ -85,9 +85,9 @@ def read(document: Mapping[str, Any]) -> UpdateFault:
     at, action = str(document.get("at", "install")), str(document.get("action", "power_reset"))
     phases = [phase for phase in _PHASES if kind != "update_cut" or phase != "download"]
     if at not in phases:
-        raise ValueError(f"{kind}: expected one of {', '.join(phases)} for the key at, got {at}")
+        raise ValueError(f"{kind}: expected one of {', '.join(phases)} for the key `at`, got {at}")
     if action not in _ACTIONS:
-        raise ValueError(f"{kind}: expected one of {', '.join(_ACTIONS)} for the key action, got {action}")
+        raise ValueError(f"{kind}: expected one of {', '.join(_ACTIONS)} for the key `action`, got {action}")
     count = document.get("times", 1) if kind == "update_fails" else document.get("boots", 1)
     left = None if kind == "update_slow" or count is None else int(count)
     return UpdateFault(

@@ -129,7 +129,7 @@ def start_service(machine: Machine, name: str) -> int:
 
 
 def _work(machine: Machine, update: Update, client: Client, process: Process, job: Job) -> None:
-    """Install an update in the process TiWorker, and store the result in `job`."""
+    """Install an update in the TiWorker process, and store the result in `job`."""
     store, boots = component_store.store_of(machine), machine.power.boots
     try:
         job.hresult = _stage(machine, update, process, job)

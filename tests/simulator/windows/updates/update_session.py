@@ -47,7 +47,7 @@ _CATEGORIES = {
 
 @dataclass(frozen=True)
 class UpdateRequest:
-    """The options that the module win_updates passes to an update session."""
+    """The options that the win_updates module passes to an update session."""
 
     state: str = "installed"
     accept: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class UpdateRequest:
 
 
 class Pipe:
-    """The messages that an update session has written but the module win_updates has not read yet."""
+    """The messages that an update session has written but the win_updates module has not read yet."""
 
     def __init__(self) -> None:
         self._lines: deque[dict[str, Any]] = deque()
@@ -72,7 +72,7 @@ class Pipe:
             self._changed.notify_all()
 
     def read(self, timeout: float) -> dict[str, Any] | None:
-        """Return the next message, or None if the time limit is reached. The message `exit` stays in the pipe."""
+        """Return the next message, or None if the time limit is reached. The `exit` message stays in the pipe."""
         with self._changed:
             if not self._changed.wait_for(lambda: bool(self._lines), timeout):
                 return None
@@ -89,7 +89,7 @@ class UpdateSession:
 
 @dataclass
 class UpdateSessions:
-    """The update sessions of a machine, by the names of their pipes."""
+    """The update sessions of a machine, keyed by the names of their pipes."""
 
     by_pipe: dict[str, UpdateSession] = field(default_factory=dict)
 
@@ -114,7 +114,7 @@ def start(machine: Machine, name: str, user: str, request: UpdateRequest) -> Upd
 
 
 def find(machine: Machine, name: str) -> UpdateSession | None:
-    """Return the update session with a pipe name, or None if there is none or its process has ended."""
+    """Return the update session with the given pipe name, or None if no process serves this pipe."""
     session = machine.part(UpdateSessions).by_pipe.get(name)
     return session if session is not None and session.process.alive else None
 
@@ -285,7 +285,7 @@ class Work:
 
 
 class _FailedError(Exception):
-    """Raised to end an update session with an error. Its text is the reason."""
+    """Raised to end an update session with an error. The text of the exception is the reason."""
 
 
 def _result(update: Update, hresult: int) -> dict[str, Any]:

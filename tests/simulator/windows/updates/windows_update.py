@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The Windows Update agent: the updates that it offers, the source of the updates, and the agent's errors.
 
-The setting `windows_update` of a node is `false` if Microsoft is not reachable, or a mapping such as
-`{until: 2024-12-31, offers: [KB…]}`. The setting `wsus` is a mapping such as
+The `windows_update` setting of a node is `false` if Microsoft is not reachable, or a mapping such as
+`{until: 2024-12-31, offers: [KB…]}`. The `wsus` setting is a mapping such as
 `{url: http://wsus:8530, approved: [KB…]}`.
 
 Sources: https://learn.microsoft.com/windows/deployment/update/waas-wu-settings for policies, and for HRESULTs
@@ -78,7 +78,7 @@ def search(machine: Machine, selection: Selection = "default") -> list[Update]:
 
 
 def _start(machine: Machine) -> None:
-    """Start the service wuauserv on behalf of any user. Raise AgentError if it does not start."""
+    """Start the wuauserv service on behalf of any user. Raise AgentError if it does not start."""
     problem = start_service(machine, "wuauserv")
     if problem:
         raise AgentError(problem)
@@ -89,7 +89,7 @@ def _policy(machine: Machine, name: str, key: str = POLICY) -> object:
 
 
 def _is_managed(machine: Machine, selection: Selection) -> bool:
-    """Return whether to use WSUS. WSUS is used only if a policy contains its URL."""
+    """Return whether to use WSUS. WSUS is used only if a policy contains the URL of a WSUS server."""
     configured = bool(_policy(machine, "WUServer")) and _policy(machine, "UseWUServer", f"{POLICY}\\AU") == 1
     return configured and selection != "windows_update"
 
@@ -123,7 +123,7 @@ def _from_microsoft(machine: Machine) -> list[Update]:
 
 
 def _named(machine: Machine, entries: Iterable[object]) -> list[Update]:
-    """Return the updates in a list from the fleet file, which contains KB articles or definitions of updates.
+    """Return the updates from a list in the fleet file. The list contains KB articles or definitions of updates.
 
     Articles that are not in the catalogue are left out.
     """

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The program wusa.exe, and update installers that are .exe files.
+"""The wusa.exe program, and update installers that are .exe files.
 
 wusa.exe does not work in a network logon session. Microsoft says: "WUSA returns 0x5 ERROR_ACCESS_DENIED when deploying
-.msu files through WinRM and Windows Remote Shell" (quoted in jberezanski/ChocolateyPackages#69). It needs the service
-wuauserv. If this service is disabled, the exit code is 1058.
+.msu files through WinRM and Windows Remote Shell" (quoted in jberezanski/ChocolateyPackages#69). wusa.exe needs the
+wuauserv service. If this service is disabled, the exit code is 1058.
 
 Source of the arguments: https://support.microsoft.com/help/934307
 """
@@ -35,7 +35,7 @@ def exit_code(hresult: int) -> int:
 def is_network_logon(run: Invocation) -> bool:
     """Return whether a program runs in a network logon session, as WinRM creates it.
 
-    Programs that run as SYSTEM, in a scheduled task or with become do not.
+    Programs that run as SYSTEM, in a scheduled task or with become have other types of sessions.
     """
     short = run.user.rsplit("\\", 1)[-1].casefold()
     return short not in ("system", "localsystem") and run.logon != "batch"
@@ -82,7 +82,7 @@ def _end(machine: Machine, options: Collection[str], *, reboot: bool) -> Program
 
 
 def _wait_for_a_user(run: Invocation) -> ProgramResult:
-    """Wait like a window that no user closes, until the process is stopped. Then raise ProcessEndedError."""
+    """Simulate a dialog that no user closes. Raise ProcessEndedError when the process is stopped."""
     run.stop.wait()
     raise ProcessEndedError
 

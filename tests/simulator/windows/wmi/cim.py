@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The cmdlets Get-, Set-, New- and Remove-CimInstance, and Invoke-CimMethod.
+"""The Get-, Set-, New- and Remove-CimInstance cmdlets, and Invoke-CimMethod.
 
 Sources: https://learn.microsoft.com/powershell/module/cimcmdlets/ and, for the error codes,
 https://learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants
@@ -49,7 +49,7 @@ def _check_namespace(bound: Bound) -> None:
 
 
 def _find(machine: Machine, bound: Bound) -> list[PSObject]:
-    """Return the instances that match the parameters ClassName and Filter, or the parameter Query."""
+    """Return the instances that match -ClassName and -Filter, or -Query."""
     _check_namespace(bound)
     try:
         if bound.get("Query"):
@@ -66,7 +66,7 @@ def _find(machine: Machine, bound: Bound) -> list[PSObject]:
 
 
 def _only(item: PSObject, names: tuple[str, ...]) -> PSObject:
-    """Return an object with null for all properties that were not requested, as -Property does."""
+    """Return a copy of an object in which the properties that -Property does not select are null."""
     if not names or "*" in names:
         return item
     requested = {name.casefold() for name in names}

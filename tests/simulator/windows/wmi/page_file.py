@@ -21,7 +21,7 @@ _AUTOMATIC = "?:\\pagefile.sys"
 
 @dataclass(frozen=True)
 class PageFile:
-    """A page file with sizes in MB. If both are 0, Windows manages the size."""
+    """A page file with sizes in MB. If both sizes are 0, Windows manages the size."""
 
     path: str
     initial: int = 0
@@ -68,7 +68,7 @@ def configure(machine: Machine, files: list[PageFile]) -> None:
 
 
 def make_automatic(machine: Machine, automatic: bool) -> None:
-    """Enable or disable automatic management of page files. Disabling it configures the page files that are in use."""
+    """Enable or disable automatic management of page files. Disabling it keeps the page files that are in use."""
     if automatic:
         machine.registry.set(KEY, "PagingFiles", [_AUTOMATIC], "MultiString")
     elif is_automatic(machine):
