@@ -11,8 +11,8 @@ class ModuleDocFragment:
     DOCUMENTATION = r"""
 options:
   hns_timeout:
-    description: Seconds that HNS may take for one call. If a call takes longer, HNS is considered unresponsive. The
-        more objects there are, the longer a call that removes objects may take.
+    description: Time limit for one call to HNS, in seconds. If a call exceeds it, HNS is considered unresponsive.
+        For a call that removes many objects, the module raises the limit.
     type: float
     default: 60
   cni_conf_dirs:

@@ -25,9 +25,9 @@ from .urls import USER_IN_TEXT, redact_queries, redact_users
 class _Form(t.NamedTuple):
     """The regular expression for one kind of secret.
 
-    Matching takes time proportional to the length of the text. To ensure this, no match can begin inside an
-    unbounded repetition of another match, and patterns that can begin anywhere have a maximum length. A test checks
-    this with strings that repeat the beginning of each pattern.
+    Matching takes time proportional to the length of the text. To ensure this, text that an unbounded quantifier
+    (`+`, `*`) has scanned in a failed attempt cannot contain the start of another attempt, and patterns that can begin
+    anywhere have a maximum length. A test checks this with strings that repeat the beginning of each pattern.
     """
 
     hints: tuple[str, ...]

@@ -124,7 +124,7 @@ def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
 
 
 def _if_runtime_responds(call: Call) -> Call:
-    """Return a copy of a call that is skipped if containerd does not respond. If containerd hangs, fewer calls wait."""
+    """Return a copy of a call that the node skips if containerd does not respond, to wait only once for it."""
     return dataclasses.replace(call, needs=(*call.needs, _RUNTIME.id("info")))
 
 

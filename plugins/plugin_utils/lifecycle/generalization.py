@@ -144,7 +144,7 @@ class Generalization:
         )
 
     def clean(self) -> dict[str, t.Any]:
-        """Remove files and logs that no image needs, and return values of the action's result.
+        """Remove files and logs that no image needs. Return `changed` and `freed_bytes` for the action's result.
 
         Raises:
             UnsupportedWindows: the collection does not support the machine's Windows version.

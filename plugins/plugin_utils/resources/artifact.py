@@ -143,7 +143,11 @@ class Artifact(Resource):
         return self.no_log or self._asks
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge two roles' artifacts for one file; return None if `path`, `custom` or two `sha256` values differ."""
+        """Merge two roles' artifacts for one file.
+
+        Returns:
+            The merged artifact, or None if the two differ in `path` or `custom`, or have different checksums.
+        """
         pins = {pin for pin in (self.sha256, other.sha256) if pin}
         if self.path.casefold() != other.path.casefold() or self.custom != other.custom or len(pins) > 1:
             return None

@@ -147,7 +147,7 @@ def _mapping(value: t.Any, inner: t.Any, where: str) -> dict[str, t.Any]:
 
 
 def _other_kind(value: t.Any) -> t.Any:
-    """Return the form in which messages show a value that is not a mapping. A string, possibly secret, is hidden."""
+    """Return what a message shows for a value that should be a mapping. Strings are hidden: they may be secrets."""
     return AsItIs(hidden(f"a {kind(value)}")) if isinstance(value, str) and value else short(value)
 
 

@@ -58,7 +58,7 @@ def process(run: CloudbaseRun, content: bytes) -> int:
 
 
 def _write_files(run: CloudbaseRun, value: Any) -> bool:
-    """Write files, ignoring `owner` and `permissions`: os.chmod sets no access list on Windows."""
+    """Write files. As in cloudbase-init, `owner` and `permissions` have no effect on access lists."""
     for item in [value] if isinstance(value, dict) else value:
         if not {"path", "content"} <= set(item):
             run.log("WARNING", f"{_MODULE}plugins.write_files", f"Missing required keys from file information {item}")

@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The subset of WQL that the collection's roles use: `SELECT … FROM class WHERE name = 'value' AND …`.
+"""Parse WQL queries, and evaluate their conditions.
+
+Only `SELECT … FROM class WHERE …` is modelled, with comparisons (including LIKE) that AND and OR join.
 
 Source: https://learn.microsoft.com/windows/win32/wmisdk/wql-sql-for-wmi
 """

@@ -227,7 +227,7 @@ def compare_objects(machine: Machine, bound: Bound) -> Iterable[object]:
     left = items(bound.get("ReferenceObject"))
     right = items(bound.get("DifferenceObject")) if "DifferenceObject" in bound else bound.pipeline
     if any(isinstance(item, (PSObject, dict, list)) for item in (*left, *right)):
-        raise NotModelled("Compare-Object with objects")
+        raise NotModelled("Compare-Object with lists, hash tables or objects with properties")
     both: list[object] = []
     rest = list(right)
     only_left: list[object] = []

@@ -67,7 +67,7 @@ def _double_quoted(scanner: TextScanner, statements: Callable[[TextScanner], tup
 
 
 def expand(text: str, statements: Callable[[TextScanner], tuple[SyntaxNode, ...]]) -> SyntaxNode:
-    """Parse an expandable string without quotes around it, as in here-strings and words of commands."""
+    """Parse the text of an expandable string without its delimiters, or of an unquoted command argument."""
     scanner = TextScanner(text)
     parts: list[SyntaxNode] = []
     plain = ""

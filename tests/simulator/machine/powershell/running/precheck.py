@@ -3,8 +3,8 @@
 """The check that rejects a script with unmodelled syntax or commands before the script has any effect.
 
 The check covers only what is certain to run: the script's own statements up to the first `exit`, `return`, `throw`,
-`break` or `continue`, excluding conditions, loops, `try`, functions and the operands of binary operators. Everything
-else is rejected when it is reached.
+`break` or `continue`, excluding conditions, loops, `try`, functions and the operands of binary operators. Unmodelled
+syntax and commands elsewhere are rejected only when the script reaches them.
 """
 
 from __future__ import annotations
