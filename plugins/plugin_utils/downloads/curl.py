@@ -103,7 +103,7 @@ def download(
     """Return the call that downloads a URL to a file.
 
     curl itself retries transient statuses (408, 500, 502 to 504, and 429 since 7.67) and refused connections, after 1,
-    2, 4 and 8 seconds or when the server asks for it (Retry-After, since 7.75). The call's own retries resume
+    2, 4 and 8 seconds or when the server asks for it (Retry-After; with --fail since 7.75). The call's own retries resume
     interrupted transfers. After any other status that means an error, the call fails without a retry, unless curl is
     older than 7.67.
 
