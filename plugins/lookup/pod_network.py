@@ -67,7 +67,7 @@ _raw:
       description: Whether the pod network's programs and kube-proxy run as Windows services on the node.
       type: bool
     runs_as_pods:
-      description: Whether the pod network's programs and kube-proxy run as pods of DaemonSets.
+      description: Whether the pod network's programs and kube-proxy run as pods of this collection's DaemonSets.
       type: bool
     cni_conf:
       description: The CNI configuration that this collection writes. Empty if no configuration is written.
