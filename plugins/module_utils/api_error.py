@@ -31,9 +31,9 @@ class ApiError(Exception):
         self.retry_after = retry_after
         """Seconds after which the API server allows another attempt, or 0 if the response does not contain a time."""
         self.brief = brief or message
-        """A shorter message: only the HTTP status and its reason phrase if the server rejected the request.
+        """A message that omits the server's own message, which may quote the request.
 
-        Otherwise, it is the whole message. A message of the server is left out because it may quote the request.
+        If the server rejected the request, only the HTTP status and its reason phrase are left.
         """
 
     @property

@@ -212,7 +212,7 @@ class Connections:
         return {check: (probe.address, answer) for (check, probe), answer in zip(probes, connected)}  # noqa: B905
 
     def _destination(self, check: Check) -> tuple[str, int, str]:
-        """Return the host and port to which a check connects, and why it cannot connect, or "" if it can."""
+        """Return a check's destination (host, port), and why the check cannot run, or an empty string if it can."""
         if check.kind == OUTBOUND:
             return (*host_and_port(check.target), "")
         server = self._servers[check.server]
