@@ -19,7 +19,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(NodeAction):
-    """Stores files in an image, so that machines created from it can install any cached version of a program."""
+    """Stores several versions of programs in an image, so that machines created from it can install any of them."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "clean_paths": {"type": "list", "elements": "str", "default": []},

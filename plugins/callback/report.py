@@ -11,7 +11,7 @@ short_description: Write what a run changed and why
 version_added: 0.1.0
 description:
   - Writes C(report.json) and the self-contained page C(report.html) at the end of a run. The files contain what
-    changed on each node and why, how long each task took, and how many remote commands the task sent.
+    changed on each node and why, and for each task how long it took and how many remote commands it sent.
   - The files omit the results of tasks with C(no_log).
 options:
   directory:

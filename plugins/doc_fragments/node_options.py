@@ -37,7 +37,7 @@ options:
     description:
       - Application control policies that you have already configured to allow the programs that this collection
         installs. V(applocker) is AppLocker, V(wdac) is App Control for Business.
-      - If the node enforces a policy that is not listed here, the module changes nothing.
+      - If the node enforces a policy that is not listed here, the module fails instead of making changes.
     type: list
     elements: str
     choices: [applocker, wdac]

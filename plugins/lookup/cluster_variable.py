@@ -10,14 +10,14 @@ short_description: Return a variable of the host itself, or of a host in the clu
 version_added: 0.1.0
 description:
   - Returns the value of a variable of the host. If the host does not have the variable, or if its value is null, the
-    lookup returns the value from the first host in the cluster's groups that has the variable. Templates in this value
-    use the variables of the host from which the value comes.
+    lookup reads the first host of each of the cluster's groups, and returns the first value that is not null.
+    Templates in this value use the variables of the host from which the value comes.
   - kubespray keeps variables of all nodes in C(group_vars/k8s_cluster), and Windows hosts are never members of this
     group. With this lookup, Windows hosts use the same variables, so you define them only once.
   - An empty string is also a value, and ends the search. If only the control plane needs a proxy, set an empty
     C(http_proxy) and C(https_proxy) for the group of the Windows hosts.
-  - The lookup reads the first host of each of the groups C(kube_control_plane), C(kube-master), C(master-ubuntu),
-    C(k8s_cluster) and C(k8s-cluster), in this order.
+  - The cluster's groups are C(kube_control_plane), C(kube-master), C(master-ubuntu), C(k8s_cluster) and
+    C(k8s-cluster), in this order.
 options:
   _terms:
     description: Names of variables.

@@ -9,7 +9,7 @@ name: pod_network
 short_description: Return the pod network that the variables of the C(cni) role describe
 version_added: 0.1.0
 description:
-  - Returns the properties of the pod network that the tasks of roles depend on.
+  - Returns those properties of the pod network that tasks of roles depend on.
   - The lookup uses the variables C(cni_plugin), C(cni_run_as), C(cni_pods_subnet), C(cni_services_subnet),
     C(cni_network_policy), C(cni_block_wireserver), C(cni_block_imds), C(cni_azure_vnet_subnets) and
     C(container_runtime), and the variable with the mode of the network, such as C(cni_flannel_backend). If earlier
@@ -67,7 +67,7 @@ _raw:
       description: Whether the pod network's programs and kube-proxy run as Windows services on the node.
       type: bool
     runs_as_pods:
-      description: Whether the pod network's programs and kube-proxy run as pods of DaemonSets.
+      description: Whether the pod network's programs and kube-proxy run as pods of this collection's DaemonSets.
       type: bool
     cni_conf:
       description: The CNI configuration that this collection writes. Empty if no configuration is written.
@@ -102,7 +102,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
-    """Returns the properties of the pod network that the tasks of roles depend on."""
+    """Returns those properties of the pod network that tasks of roles depend on."""
 
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any

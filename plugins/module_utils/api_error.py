@@ -27,13 +27,13 @@ class ApiError(Exception):
         It is 0 if the API server could not be reached, and 400 if the response is unusable or the request invalid.
         """
         self.causes = dict(causes or {})
-        """Maps the reasons in the details of the response to their messages."""
+        """Maps the reason of each cause that the response lists to the message of this cause."""
         self.retry_after = retry_after
         """Seconds after which the API server allows another attempt, or 0 if the response does not contain a time."""
         self.brief = brief or message
-        """The message, but if the server rejected the request, only the HTTP status and its reason phrase.
+        """A message that omits the server's own message, which may quote the request.
 
-        The server's message may quote the request.
+        If the server rejected the request, only the HTTP status and its reason phrase are left.
         """
 
     @property

@@ -110,10 +110,10 @@ class ApprovalApi(NodeApi):
         return all(allowed(self._cluster, attributes) for attributes in needed)
 
     def approves_by_itself(self) -> bool:
-        """Return whether the cluster approves certificates that nodes request with tokens of `bootstrap_tokens.GROUP`.
+        """Return whether the cluster itself approves certificates requested with tokens of `bootstrap_tokens.GROUP`.
 
-        The `csrapproving` controller of kube-controller-manager sends the same access review before it approves a
-        certificate. The result is False if the current credentials do not allow that review.
+        This is decided by the access review that the `csrapproving` controller of kube-controller-manager also sends.
+        The result is False if the current credentials are not allowed to send it.
         """
         groups = ["system:bootstrappers", bootstrap_tokens.GROUP, "system:authenticated"]
         requests = {"verb": "create", "group": _CERTIFICATES, "resource": "certificatesigningrequests"}

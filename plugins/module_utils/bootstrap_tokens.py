@@ -21,7 +21,7 @@ approves any certificate request that is made with one of them, whatever node na
 _ALPHABET = string.ascii_lowercase + string.digits
 _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLES = {"winkube:node-bootstrapper": "system:node-bootstrapper", "winkube:get-nodes": "kubeadm:get-nodes"}
-"""Maps the name of each ClusterRoleBinding that bootstrap tokens need to the name of its ClusterRole."""
+"""The names of the ClusterRoleBindings that bootstrap tokens need, each mapped to the name of its ClusterRole."""
 ROLES = ("kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config")
 """Roles in the kube-system namespace that bootstrap tokens need and that every kubeadm cluster has.
 

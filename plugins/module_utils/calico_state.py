@@ -27,7 +27,7 @@ _DAEMON_SETS = ("calico-system", _MANIFESTS)
 """Possible namespaces of the calico-node DaemonSet. The operator uses the first, and Calico's manifests the second."""
 _OPERATOR_NAMESPACE = "tigera-operator"
 _FOLDERS = {"cniBinDir": "/opt/cni/bin", "cniConfigDir": "/etc/cni/net.d", "cniLogDir": "/var/log/calico/cni"}
-"""Maps the fields of the operator's Installation that set folders on Windows nodes to their defaults.
+"""The fields of the operator's Installation that set folders on Windows nodes, each mapped to its default.
 
 Source: tigera/operator, pkg/render/windows.go, DefaultWindowsCNIDirectories.
 """

@@ -250,8 +250,8 @@ def removals(purposes: t.Collection[str], existing: t.Collection[str], networks:
 
     Args:
         purposes: the keys of NEEDS for the run. Without `change_network`, nothing is removed.
-        existing: the cluster's DaemonSets (`NAMESPACE/NAME`) that this collection applied, and the DaemonSets of
-            networks that run as services on Windows nodes.
+        existing: the cluster's DaemonSets (`NAMESPACE/NAME`) that this collection applied. If flannel runs as a service
+            on Windows nodes, FLANNEL_DAEMON_SET is included, although it does not exist.
         networks: the CNI plugins (`cni_plugin`) of the run's hosts.
     """
     return [

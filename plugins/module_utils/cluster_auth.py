@@ -267,7 +267,7 @@ def _texts(value: t.Any) -> t.Iterator[str]:
 def _secrets(value: t.Any) -> t.Iterator[str]:
     """Yield the secrets in a kubeconfig.
 
-    These are the values of fields with names of secrets, such as `token`, and all settings of an `auth-provider`.
+    These are the values of fields whose names suggest a secret, such as `token`, and everything in an `auth-provider`.
     """
     if isinstance(value, dict):
         paired = is_secret_name(str(value.get("name") or ""))

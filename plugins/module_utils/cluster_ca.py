@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the certificate authority (CA) that nodes will trust, and read a Kubernetes version from a vendor's version."""
+"""Check the certificate authority (CA) that nodes will trust, and strip vendors' suffixes from Kubernetes versions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def keys(certificates: bytes) -> set[bytes]:
 
 
 def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> None:
-    """Fail the module if the kubeconfig or `ca_cert` does not trust the CA in the cluster-info ConfigMap.
+    """Fail the module if the CA in the cluster-info ConfigMap is not one that the kubeconfig or `ca_cert` contains.
 
     Nothing is checked if `verify_ca` is false, or if the client has no CA or does not verify certificates.
 

@@ -23,7 +23,7 @@ DNS_SERVICES = ("kube-dns", "coredns")
 cmd/kubeadm/app/phases/addons/dns/manifests.go; kubespray, roles/kubernetes-apps/ansible/templates/coredns-svc.yml.j2.
 """
 OVERLAY_ADDRESS = "projectcalico.org/IPv4VXLANTunnelAddr"
-"""The annotation of a node with its address in Calico's overlay network.
+"""The node annotation that contains the node's address in Calico's overlay network.
 
 Source: projectcalico/calico v3.31.5, libcalico-go/lib/backend/k8s/resources/node.go.
 """
@@ -79,7 +79,7 @@ def overlay_address(node: t.Mapping[str, t.Any]) -> str:
 def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str, list[dict[str, t.Any]]]:
     """Return a mapping from each Windows node's name to its pods of flannel, kube-proxy and Calico.
 
-    Only pods of Calico that have a revision label are included. Those without one belong to a DaemonSet that this
+    Calico's pods are included only if they have a revision label. Those without one belong to a DaemonSet that this
     collection does not manage.
 
     Args:

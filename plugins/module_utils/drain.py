@@ -50,7 +50,7 @@ class DrainOptions(t.NamedTuple):
     force: bool = False
     delete_emptydir_data: bool = False
     grace_period: int | None = None
-    """Seconds that each pod has to stop, or None for the pod's own grace period."""
+    """Seconds that each pod is given to stop, or None for the pod's own grace period."""
     dry: bool = False
     """Whether to report what would be done without changing anything."""
     retry: float = 2.0
@@ -276,7 +276,7 @@ def drain(
 
 
 def _is_ready(node: t.Mapping[str, t.Any]) -> bool:
-    """Return whether a node is Ready or has never reported whether it is. In the latter case, it runs no pods."""
+    """Return whether a node counts as Ready. A node without a Ready condition does, because it runs no pods."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     return all(one.get("status") == "True" for one in conditions if one.get("type") == "Ready")
 

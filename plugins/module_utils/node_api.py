@@ -69,7 +69,7 @@ class NodeApi:
 
         Args:
             pod: the pod as the API returned it.
-            grace_period: seconds that the pod has to stop, or None for the pod's own grace period.
+            grace_period: seconds that the pod is given to stop, or None for the pod's own grace period.
         """
         metadata = pod["metadata"]
         options: dict[str, t.Any] = {"preconditions": {"uid": metadata["uid"]}}

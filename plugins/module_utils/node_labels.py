@@ -8,7 +8,7 @@ RUN_AS_LABEL = "winkube.node/network-runs-as"
 """The label of nodes whose pod network and kube-proxy run as Windows services. DaemonSets of pod networks must not run
 on these nodes. The value is `service`."""
 NETWORK_LABEL = "winkube.node/pod-network"
-"""The node label whose value is the name of the pod network whose DaemonSet may run on the node.
+"""The node label that names the pod network whose DaemonSet may run on the node.
 
 When Calico starts for the first time after a node has booted, it removes the HNS networks of other plugins. It must
 therefore not start on a live node that has a different pod network. Source: projectcalico/calico v3.31.5,
@@ -19,6 +19,6 @@ REVISION_LABEL = "winkube.node/revision"
 GENERATION_LABEL = "winkube.node-restriction.kubernetes.io/generation"
 """The node label that contains the generation of the node's machine, so that old machines can be replaced.
 
-The NodeRestriction admission plugin prevents kubelets from setting labels with this domain. Source: kubernetes.io,
-Node isolation/restriction.
+The NodeRestriction admission plugin prevents kubelets from setting labels in the domain
+node-restriction.kubernetes.io. Source: kubernetes.io, Node isolation/restriction.
 """

@@ -190,7 +190,7 @@ def daemon_set_missing(pods: t.Iterable[Pod], node: str, expected: t.Iterable[st
         expected: the DaemonSets to check, each as `NAMESPACE/NAME`.
 
     Returns:
-        Messages, or an empty list if a pod of every DaemonSet is ready.
+        Messages, or an empty list if every DaemonSet has a ready pod.
     """
     sets: dict[str, list[Pod]] = {}
     for pod in pods:

@@ -3,9 +3,9 @@
 """Apply a set of Kubernetes objects, and delete objects that are no longer in the set.
 
 Nothing is changed before all checks have passed. The API server computes the result of each object in a dry run, and a
-conflict with another field manager ends the run. Only objects in a namespace that the run itself creates cannot be
-checked. A ConfigMap records which objects belong to the set. It is written before new objects are created, so even an
-interrupted run leaves no object that is not recorded.
+conflict with another field manager ends the run. The only objects that are not checked are those in a namespace that
+the run itself creates. A ConfigMap records which objects belong to the set. It is written before new objects are
+created, so every created object is recorded even if the run is interrupted.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ class Connections:
         return Pool(self._api, self._namespace, role, limits, self._tools.clock, self._tools.sleep)
 
     def _round(self, checks: t.Iterable[Check]) -> dict[Check, tuple[str, Answer]]:
-        """Open the connection of each check once, and return its destination and the result for each check."""
+        """Open the connection of each check once, and return the destination and the result of each check."""
         results: dict[Check, tuple[str, Answer]] = {}
         by_source: dict[str, list[tuple[Check, objects.Probe]]] = {}
         for check in checks:
@@ -212,7 +212,7 @@ class Connections:
         return {check: (probe.address, answer) for (check, probe), answer in zip(probes, connected)}  # noqa: B905
 
     def _destination(self, check: Check) -> tuple[str, int, str]:
-        """Return the host and port to which a check connects, and the reason why it cannot, which may be empty."""
+        """Return a check's destination (host, port), and why the check cannot run, or an empty string if it can."""
         if check.kind == OUTBOUND:
             return (*host_and_port(check.target), "")
         server = self._servers[check.server]
@@ -249,7 +249,7 @@ class _ServerReader:
         return ServerPod(address) if address else None
 
     def give_up(self, pod: Pod | None, why: str) -> ServerPod:  # noqa: ARG002 - the protocol names it
-        """Return a result that contains no address, but the reason why a server pod is not running."""
+        """Return a result that contains the reason why a server pod is not running, instead of its address."""
         return ServerPod("", why)
 
 

@@ -52,7 +52,7 @@ class PolicyStage:
             self._without.append(Outcome(Check(NETWORK_POLICY, "", ""), NOT_APPLICABLE, why))
 
     def perform(self, api: PolicyApi, namespace: str) -> None:
-        """Create the NetworkPolicy, and check the planned connections that work without it, if there are any.
+        """If any of the planned connections work, create the NetworkPolicy, and check whether it blocks them.
 
         Args:
             api: sends the API requests.

@@ -13,7 +13,7 @@ Read urls.py first.
 | `names.is_secret_name` | names of settings | nothing: it returns whether the value is a secret |
 
 The functions replace secrets with `***`, except `redact_url`, which removes them without a replacement. `hidden`
-returns the text for a value that is not shown at all. Text that may be a secret is removed, even if this is uncertain.
+returns the text for a value that is not shown at all. If it is uncertain whether text is a secret, the text is removed.
 Redacting text a second time does not change it.
 
 The package is part of module_utils, because module_utils and plugin_utils need it, and ansible-test does not let

@@ -207,7 +207,7 @@ def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
 
 
 def _members(text: str, match: re.Match[str]) -> t.Sequence[_Span]:
-    """Return the positions of the values in an object such as `{"value": "x"}` whose keys are in VALUE_NAMES."""
+    """Return the positions of the values whose keys are in VALUE_NAMES, in an object such as `{"value": "x"}`."""
     spans: list[_Span] = []
     for member in _MEMBER.finditer(text, match.start(1), match.end(1)):
         if _OPENING.match(text, member.end()):
