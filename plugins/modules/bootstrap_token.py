@@ -142,8 +142,8 @@ POLL_SECONDS = 1.0
 def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
     """Grant `bootstrap_tokens.GROUP` the permissions to join.
 
-    Fail the module if the kubeconfig's account may not approve certificates. Warn if the cluster itself approves the
-    certificates that are requested with any bootstrap token.
+    Fail the module if the kubeconfig's account is not allowed to approve certificates. Warn if the cluster itself
+    approves the certificates that are requested with any bootstrap token.
 
     Returns:
         Whether anything changed.
