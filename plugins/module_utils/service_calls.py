@@ -69,6 +69,9 @@ def call_all(api: CallsApi, services: t.Iterable[str], tools: CallTools) -> list
         services: names of services. The Deployment of a service has the same name.
         tools: the HTTP client.
 
+    Returns:
+        One entry for each call, and one entry with the reason for each service that could not be called.
+
     Raises:
         ApiError: a request to the cluster failed.
     """
@@ -111,7 +114,7 @@ def wait_for_calls(api: CallsApi, services: t.Sequence[str], seconds: float, too
         tools: clock and HTTP client.
 
     Returns:
-        The last call of each service through each node.
+        The result of the last attempt; see `call_all`.
 
     Raises:
         ApiError: a request to the cluster failed permanently, or failed when the time was up.

@@ -140,9 +140,10 @@ POLL_SECONDS = 1.0
 
 
 def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
-    """Grant `bootstrap_tokens.GROUP` the permissions to join, if the kubeconfig's account may approve certificates.
+    """Grant `bootstrap_tokens.GROUP` the permissions to join.
 
-    Warn if the cluster approves the certificates of all bootstrap tokens by itself.
+    Fail the module if the kubeconfig's account is not allowed to approve certificates. Warn if the cluster itself
+    approves the certificates that are requested with any bootstrap token.
 
     Returns:
         Whether anything changed.

@@ -36,7 +36,8 @@ options:
     default: []
   purposes:
     description:
-      - What the run is going to do in the cluster. The module fails with a list of missing permissions.
+      - What the run is going to do in the cluster. If a permission for this is missing, the module fails and lists the
+        missing permissions.
       - V(read) covers what this module reads. V(join) labels nodes, and restricts DaemonSets for Linux to Linux nodes.
         V(tokens) creates and deletes bootstrap tokens, and V(delete_tokens) only deletes them. V(approve) approves the
         certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again, and V(reset) deletes
@@ -49,8 +50,8 @@ options:
         C(Installation) and its C(kubernetes-services-endpoint) ConfigMap.
       - V(flannel_removal) and V(calico_removal) delete the DaemonSet for Windows of flannel or Calico.
         V(change_network) includes each of these removals if the cluster has the DaemonSet, and none of O(networks)
-        needs it. flannel counts as a DaemonSet even if it runs as a Windows service. V(calico) does not need Calico's
-        DaemonSet if the Tigera operator runs Calico.
+        needs it. This also applies if flannel runs as a Windows service instead of a DaemonSet. The network V(calico)
+        does not need Calico's DaemonSet if the Tigera operator runs Calico.
     type: list
     elements: str
     choices: [read, calico_read, join, tokens, delete_tokens, approve, rejoin, reset, flannel, kube_proxy, calico,

@@ -140,7 +140,10 @@ def refuse_unlabelled(items: t.Iterable[t.Mapping[str, t.Any]], label: str) -> N
 
 
 def identity_texts(items: t.Iterable[t.Mapping[str, t.Any]]) -> set[str]:
-    """Return the strings in objects that are not secret: API version, kind, type, name, namespace and label values."""
+    """Return the strings that need not be hidden in the output about secret objects.
+
+    They are the API version, kind, type, name, namespace and label values.
+    """
     texts: set[str] = set()
     for item in items:
         about = item.get("metadata") or {}

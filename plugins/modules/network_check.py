@@ -88,11 +88,11 @@ options:
     type: int
     default: 5
   result_timeout:
-    description: Seconds that a started pod may need, in addition to O(connect_timeout), to report its result.
+    description: Time limit in seconds for a started pod to report its result, in addition to O(connect_timeout).
     type: int
     default: 60
   pod_timeout:
-    description: Seconds that a pod may need to start and report its result, including the download of its image.
+    description: Time limit in seconds for a pod to start and report its result, including the download of its image.
     type: int
     default: 600
   timeout:

@@ -171,7 +171,7 @@ class Approver:
     def _is_awaited(self) -> bool:
         """Return whether to keep waiting because some nodes have not registered and their tokens still exist.
 
-        The run deletes all tokens together at its end, so checking one token is enough.
+        The run deletes the remaining tokens together at its end, so checking one of them is enough.
         """
         left = [token_id for name, token_id in self._token_ids.items() if name not in self.registered]
         return bool(left) and self._api.delete_token(left[0], dry=True)

@@ -25,9 +25,10 @@ from .urls import USER_IN_TEXT, redact_queries, redact_users
 class _Form(t.NamedTuple):
     """The regular expression for one kind of secret.
 
-    Matching takes time proportional to the length of the text. To ensure this, text that an unbounded quantifier
-    (`+`, `*`) has scanned in a failed attempt cannot contain the start of another attempt, and patterns that can begin
-    anywhere have a maximum length. A test checks this with strings that repeat the beginning of each pattern.
+    Matching takes time proportional to the length of the text. To ensure this, each pattern is written so that, if an
+    attempt fails, no other attempt can begin in the text that its unbounded quantifiers (`+`, `*`) scanned. Patterns
+    that can begin anywhere have a maximum length. A test checks this with strings that repeat the beginning of each
+    pattern.
     """
 
     hints: tuple[str, ...]
@@ -130,7 +131,7 @@ _BOOTSTRAP_END = re.compile(r"\.[a-z0-9]{16}(?![\w.-])")
 
 
 class Redaction:
-    """Redacts strings that look like secrets, the values of names that denote secrets, and the given secrets.
+    """Redacts strings that look like secrets, values whose names denote secrets (`password=x`), and the given secrets.
 
     Args:
         known: known secrets, such as the password of the connection. Secrets of fewer than six characters are ignored.
@@ -188,7 +189,7 @@ class Redaction:
 
         Args:
             value: the value.
-            whole: whether to redact the values of all keys in a mapping.
+            whole: whether to redact the values of all keys in a mapping, not only of those in VALUE_NAMES.
         """
         if isinstance(value, str):
             return BLANK if value else value
