@@ -67,8 +67,8 @@ options:
     default: {}
   required:
     description:
-      - Whether the task fails if a node does not reach the expected state in time. With V(false), RV(waiting) lists
-        such nodes, and later tasks can fail only the hosts of these nodes.
+      - Whether the task fails if a node does not reach the expected state in time. With V(false), the task succeeds,
+        and RV(waiting) lists these nodes, so that a later task can fail for their hosts only.
     type: bool
     default: true
   timeout:
