@@ -67,8 +67,8 @@ options:
     default: {}
   required:
     description:
-      - Whether the task fails if a node does not reach the expected state in time. With V(false), RV(waiting) lists
-        such nodes, and later tasks can fail only the hosts of these nodes.
+      - Whether the task fails if a node does not reach the expected state in time. With V(false), the task succeeds,
+        and RV(waiting) lists these nodes, so that a later task can fail for their hosts only.
     type: bool
     default: true
   timeout:
@@ -210,7 +210,7 @@ def reported_version(status: t.Mapping[str, t.Any]) -> str:
 
 
 REQUIRED = {"pod_cidr": "no pod CIDR", "overlay_address": "no address on the overlay network"}
-"""Options for which the task waits until nodes have a value, each with the reason to report until then."""
+"""Options that make the task wait for a property of the nodes, each with the reason to report while it is missing."""
 
 
 def is_done(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> bool:

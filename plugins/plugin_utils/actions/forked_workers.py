@@ -5,7 +5,7 @@
 A full collection in a worker writes to every object that the worker shares with the main process, so the kernel copies
 the memory pages of these objects. This costs 10 to 20 MB and 100 to 250 ms for each worker. Whether a worker starts a
 full collection depends on how many objects the main process has created since its own last full collection. When the
-main process is close to Python's threshold, all workers cross it.
+main process is close to the threshold for a full collection, every worker crosses it.
 
 `gc.freeze` exempts the inherited objects (https://docs.python.org/3/library/gc.html#gc.freeze). The table shows
 the CPU seconds of ansible-playbook without and with `gc.freeze`, measured with Python 3.11 and ansible-core 2.19 on two

@@ -70,8 +70,8 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             The action's result.
 
         Raises:
-            NodeError: the work failed. `run` returns a failed result.
-            ResourceError: an option is invalid. `run` returns a failed result.
+            NodeError: the work failed. `run` turns this error into a failed result.
+            ResourceError: an option is invalid. `run` turns this error into a failed result.
         """
         raise NotImplementedError
 

@@ -4,7 +4,7 @@
 
 PowerShell's Add-Computer needs a credential object, which no call of a batch (docs/wire.md) can create, and an offline
 join needs a Windows API. microsoft.ad.membership supports both kinds of joins. It does not detect a join that waits for
-a reboot, and accepts data of an offline join for any domain, so this code makes these two checks.
+a reboot, and accepts data of an offline join to any domain, so this code detects such a join and verifies the domain.
 """
 
 from __future__ import annotations

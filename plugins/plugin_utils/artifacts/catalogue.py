@@ -52,8 +52,8 @@ class Kind:
     checksum_suffix: str = ""
     """Suffix that turns a file's URL into the URL of its checksum file. Empty if there is no checksum file."""
     checksum_url: str = ""
-    """URL of one file with the checksums of a whole release (`SHA256SUMS`), with the same placeholders as `url`. This
-    URL is used instead of `checksum_suffix`."""
+    """URL of one file with the checksums of a whole release (`SHA256SUMS`), with the same placeholders as `url`. A
+    kind cannot have both this URL and a `checksum_suffix`."""
     checksum_from: str = ""
     """The first version with a checksum file. Empty if all versions have a checksum file."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)

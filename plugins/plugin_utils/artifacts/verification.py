@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find downloads that nothing verifies because they have no checksum, or because their checksum uses plain HTTP too."""
+"""Find downloads that nothing verifies: they have no checksum, or their checksum is downloaded over plain HTTP."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ class BuildOptions:
     parallel: int = 4
     """Number of parallel downloads."""
     refresh: bool = False
-    """Whether to download all files again, which finds changed tags and changed files without a checksum. Archives of
-    images whose manifests are unchanged are kept."""
+    """Whether to download all files again, to find tags that have moved and changes of files without a checksum.
+    Archives of images whose manifests are unchanged are kept."""
     prune: bool = False
     """Whether to remove files that do not belong to the bundle, and, if nothing failed, files of an earlier run that
     are no longer requested."""

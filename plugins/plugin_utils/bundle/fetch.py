@@ -180,7 +180,7 @@ class Fetcher:
             raise BundleError(f"{target.parent}: {error.strerror or error}") from error
 
     def _more(self, source: FetchSource, target: pathlib.Path, tag: list[str]) -> None:
-        """Make one attempt, which resumes the download at the end of the unfinished file.
+        """Make one attempt to download a file, and continue where the unfinished download ends.
 
         Args:
             source: the source of the file.
@@ -236,7 +236,7 @@ class Fetcher:
         return Fetched(sha256=sums["SHA256"].hexdigest(), size=size)
 
     def _with_retries(self, attempt: t.Callable[[], _T]) -> _T:
-        """Make an attempt, and repeat it after temporary failures.
+        """Call a function that makes one attempt, and call it again after temporary failures.
 
         urllib3 itself would repeat a request, but not resume a download in the middle of its body. So this loop takes
         only the policy (Retry) from urllib3.

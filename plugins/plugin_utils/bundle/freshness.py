@@ -41,7 +41,7 @@ def check(
         bundle: a verified bundle.
         public: the bundle's public key, or the path of the key's file.
         max_age: maximum number of days since the bundle was signed, or 0 for no maximum.
-        allow_older: whether to accept a bundle that is older than the last one, and to record it as the newest one.
+        allow_older: whether to accept a bundle that is older than the last one, and to record it as the last one.
         state: path of the file that records the used bundles.
         now: the current time.
 

@@ -37,7 +37,9 @@ def _require() -> None:
 
 
 def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, bool]:
-    """Return the signing key. A missing key is created in a file that only its owner can read, next to its public key.
+    """Return the signing key.
+
+    If the key is missing, create it in a file that only its owner can read, and write its public key next to it.
 
     Args:
         path: path of the key on the controller.
@@ -120,7 +122,7 @@ def sign(key: Ed25519PrivateKey, data: bytes) -> bytes:
 
 
 def is_signed(key: Ed25519PublicKey, data: bytes, signature: bytes) -> bool:
-    """Return whether a signature of an index belongs to a public key."""
+    """Return whether an index's signature is valid for a public key."""
     try:
         key.verify(base64.b64decode(signature.strip(), validate=True), data)
     except (InvalidSignature, binascii.Error, ValueError):

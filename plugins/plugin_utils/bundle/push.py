@@ -81,7 +81,7 @@ class Push:
         """The uploaded files, as paths below the bundle's folder."""
 
     def run(self, entries: t.Sequence[IndexEntry]) -> None:
-        """Upload the files that the node lacks in pieces, and join the pieces on the node.
+        """Upload the missing files in pieces, and join the pieces on the node.
 
         Raises:
             NodeError: the node lacks disk space, or could not store or join the files.
