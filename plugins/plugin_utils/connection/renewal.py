@@ -90,7 +90,7 @@ class Renewer:
         return policy.force or certificates.is_due(listener.certificate, self._now, policy.days)
 
     def keep(self, listener: HttpsListener) -> Renewal:
-        """Pin the listener's certificate on the controller, and delete certificates of interrupted runs."""
+        """Pin the listener's certificate on the controller. Delete certificates of interrupted runs from the node."""
         pinned = update_pins(self._pins, add=[listener.certificate.x509])
         removed = self._remove(listener.others)
         return Renewal(certificate=listener.certificate, pinned=pinned, removed=removed)

@@ -124,7 +124,10 @@ def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
 
 
 def _if_runtime_responds(call: Call) -> Call:
-    """Return a copy of a call that the node skips if containerd does not respond, to wait only once for it."""
+    """Make a call depend on `crictl info`. If containerd does not respond to that, the node skips the call.
+
+    So the node waits only once for a runtime that hangs.
+    """
     return dataclasses.replace(call, needs=(*call.needs, _RUNTIME.id("info")))
 
 
