@@ -262,7 +262,7 @@ class Convergence:
             following: changes that the caller makes afterwards.
 
         Returns:
-            Whether the run can continue because all changes were attempted and all required reboots were made.
+            Whether all changes were attempted and all required reboots were made, so that the run can continue.
         """
         while pending or self._restarts:
             work = next_work(pending, self._restarts, reboot_order=self._reboot_order)
@@ -357,7 +357,7 @@ class Convergence:
     def _restart_after_failure(self) -> None:
         """Restart the services of the changes that were made before a failure.
 
-        The next run sees no difference in these resources, so it would not restart their services.
+        The next run would see no difference in the changed resources, so it would not restart their services.
         """
         if not self._restarts:
             return
