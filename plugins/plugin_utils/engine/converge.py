@@ -71,8 +71,8 @@ class Convergence:
         resources: what the node should have, in the order in which changes are made.
         check_mode: whether to only observe and plan, which usually takes one remote command.
         may_reboot: whether to reboot the node if a change needs a reboot. If false, the run ends after that change.
-        disruptive: `defer` postpones changes that disrupt the pods of a live node, and later changes that build on
-            them.
+        disruptive: whether to make changes that disrupt the pods of a live node (`apply`), or to postpone them, and
+            later changes that build on them (`defer`).
         allowed_code_policies: names in `code_policies.CHOICES` of the policies that, according to the user, do not
             block the resources' programs.
         check_space: whether to check that the changes fit on the node's volumes. This is not needed if an earlier run
@@ -129,7 +129,7 @@ class Convergence:
         """Bring the node into the desired state.
 
         Returns:
-            The outcome of the run. Its `failures` are the changes that failed.
+            The outcome of the run. If something failed, its `failures` contain the error messages.
 
         Raises:
             NodeError: the run cannot continue. The message names the node and the reason.
