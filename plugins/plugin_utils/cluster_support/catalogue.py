@@ -66,7 +66,7 @@ class NodeManager:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CsiRole:
-    """The rules of a CSI driver's ClusterRole, and the name of its binding to the driver's service account."""
+    """A ClusterRole of a CSI driver: its rules, and the name of its binding to the driver's service account."""
 
     binding: str
     rules: tuple[t.Mapping[str, t.Any], ...]

@@ -35,9 +35,9 @@ def _account(_settings: SupportSettings) -> list[KubernetesObject]:
 
 
 def _namespace(settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the Namespace of windows_exporter and the log shipper.
+    """Return a list with the Namespace of windows_exporter and the log shipper.
 
-    Return an empty list for kube-system, which always exists.
+    The list is empty if this is kube-system, which always exists.
     """
     return [] if settings.namespace == "kube-system" else [namespace(settings.namespace, "privileged")]
 

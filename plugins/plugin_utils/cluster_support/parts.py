@@ -11,8 +11,8 @@ from ..pod_networks.settings import KubernetesObject
 
 MOUNT = "%CONTAINER_SANDBOX_MOUNT_POINT%"
 """Environment variable with the folder that contains the image and the volumes of a HostProcess container. containerd
-replaces the variable in commands and arguments. On Windows Server 2019 and with containerd 1.6, volumes are mounted
-only below this folder. Source: kubernetes.io, "Create a Windows HostProcess Pod"."""
+replaces the variable in commands and arguments. On Windows Server 2019, and with containerd 1.6 on any version of
+Windows, volumes are mounted only below this folder. Source: kubernetes.io, "Create a Windows HostProcess Pod"."""
 SYSTEM = {"windowsOptions": {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\SYSTEM"}}
 ALL_TOLERATIONS: t.Sequence[t.Mapping[str, t.Any]] = ({"operator": "Exists"},)
 _RBAC = "rbac.authorization.k8s.io"

@@ -4,8 +4,8 @@
 
 The steps are: create the new certificate, pin it (add it to the controller's file of trusted certificates) in addition
 to the old one, assign it to the listener, check that the controller trusts it, delete the old one on the node, and
-unpin the old one. A run that is interrupted after the second step leaves both certificates pinned. The next run
-continues with the new certificate, if it was created.
+unpin the old one. Between the second and the last step, both certificates are pinned. After an interruption, the next
+run continues with the new certificate, if there is one.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Renewer:
         return policy.force or certificates.is_due(listener.certificate, self._now, policy.days)
 
     def keep(self, listener: HttpsListener) -> Renewal:
-        """Pin the certificate in use on the controller, and delete the node's certificates from interrupted runs."""
+        """Pin the listener's certificate on the controller. Delete certificates of interrupted runs from the node."""
         pinned = update_pins(self._pins, add=[listener.certificate.x509])
         removed = self._remove(listener.others)
         return Renewal(certificate=listener.certificate, pinned=pinned, removed=removed)
@@ -137,7 +137,8 @@ class Renewer:
         """Check that the controller trusts the new certificate.
 
         Returns:
-            A warning if the controller cannot connect to the listener, or an empty tuple if it trusts the certificate.
+            A tuple with a warning if the controller cannot connect to the listener, or an empty tuple if the
+            controller trusts the certificate.
 
         Raises:
             CertificateError: the controller does not trust the certificate. The listener uses the old one again.

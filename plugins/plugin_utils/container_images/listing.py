@@ -47,7 +47,7 @@ def resources(
         bundle: archives of images in a bundle, by image reference.
 
     Raises:
-        ResourceError: an item is neither a reference nor a valid mapping. The message names the item.
+        ResourceError: `images` is not a list, or an item is neither a reference nor a valid mapping.
     """
     if isinstance(images, (str, bytes)) or not isinstance(images, t.Sequence):
         raise ResourceError("images", images, "expected a list of references, or of mappings with a name key")

@@ -13,7 +13,7 @@ from ..values.errors import ResourceError
 from ..values.text_table import shorten
 
 Effect = t.Literal["not_ready", "pods", "risk"]
-"""Effect of a cause: `not_ready` (the node is not Ready), `pods` (its pods fail), or `risk` (the node may work)."""
+"""Effect of a cause: `not_ready` (the node is not Ready), `pods` (pods fail), or `risk` (the node may still work)."""
 
 _LONGEST = 600
 """Maximum length in characters of each string in `evidence`."""

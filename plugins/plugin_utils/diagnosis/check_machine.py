@@ -15,7 +15,7 @@ _REBOOT_REASONS: t.Mapping[str, str] = {
     "update": "Windows Update waits for a reboot",
     "computer_name": "a new computer name waits for a reboot",
 }
-"""Maps each value of `WindowsInfo.pending_reboot` to its description. File renames are frequent, and are ignored."""
+"""Maps values of `WindowsInfo.pending_reboot` to descriptions. Pending file renames are frequent, and are ignored."""
 _EVICTION: t.Mapping[str, str] = {"nodefs.available": "10%", "imagefs.available": "15%"}
 """The kubelet's default eviction thresholds for disks on Windows.
 Source: kubernetes, pkg/kubelet/eviction/defaults_windows.go."""

@@ -85,7 +85,7 @@ class Examination:
 
     @functools.cached_property
     def expected_networks(self) -> dict[str, str]:
-        """Maps the name of each HNS network that the node needs to its type."""
+        """The types of the HNS networks that the node needs, by name of the network."""
         mode = self.network_mode
         if mode is not None:
             return {mode.hns_network: mode.hns_type} if mode.hns_network else {}

@@ -198,7 +198,7 @@ def _certificate_problem(result: CallResult) -> str:
 
 
 def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Merge two mappings recursively. Values in the second one that are not mappings replace those in the first one."""
+    """Merge two mappings recursively. Values in the second replace those in the first, unless both are mappings."""
     merged = dict(under)
     for key, value in over.items():
         old = merged.get(key)

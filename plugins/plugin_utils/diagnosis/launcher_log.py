@@ -21,7 +21,7 @@ class LauncherLog:
     """What the launcher script has logged since it last started the kubelet or tried to start it."""
 
     ended: str = ""
-    """The message that says how the kubelet ended, or an empty string if the kubelet was started again."""
+    """The message that says how the kubelet ended, or an empty string if it has not ended since its last start."""
     left_out: tuple[str, ...] = ()
     """Flags from kubeadm that the script did not pass to the kubelet, because this kubelet does not know them."""
     failed_command: str = ""

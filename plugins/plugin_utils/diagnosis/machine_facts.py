@@ -34,7 +34,7 @@ class ServiceFacts:
     command: tuple[str, ...]
     """The service's program and its arguments. If nssm runs the service, this is the program that nssm starts."""
     environment: t.Mapping[str, str]
-    """Maps the upper-case name of each environment variable that is set only for this service to its value."""
+    """The environment variables that are set only for this service, with names in upper case."""
     output: str = ""
     """The file to which nssm writes the program's standard output, or an empty string if there is none."""
     log: str = ""

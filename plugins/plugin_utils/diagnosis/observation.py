@@ -124,7 +124,10 @@ def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
 
 
 def _if_runtime_responds(call: Call) -> Call:
-    """Return a copy of a call that the node skips if containerd does not respond, to wait only once for it."""
+    """Return a call with a dependency on `crictl info`: if containerd does not respond, the node skips the call.
+
+    So the node waits only once for a runtime that hangs.
+    """
     return dataclasses.replace(call, needs=(*call.needs, _RUNTIME.id("info")))
 
 

@@ -65,7 +65,7 @@ class RuntimeFacts:
     states: t.Mapping[str, RuntimeState]
     """Maps each endpoint to the state that the runtime behind the endpoint reports."""
     problems: t.Mapping[str, str]
-    """Maps each endpoint whose state could not be read to the reason."""
+    """Why the state of an endpoint's runtime could not be read, by endpoint."""
     sandbox_image: str
     """Name of the pause image, or an empty string if unknown."""
     images: t.Mapping[str, ImageState]

@@ -39,8 +39,8 @@ class Answers:
     def to_first(self, calls: t.Sequence[Call]) -> dict[str, CallResult]:
         """Return the results of the commands in `calls` from the first observation, by the IDs in `calls`.
 
-        Any resource may have run the same command under any ID. Calls are compared only by command and arguments, so
-        they must run programs.
+        Any resource may have run the same command under any ID. The calls must run programs, because only the command
+        and its arguments are compared, not the parameters of cmdlets and verbs.
         """
         if self.questions is None:
             return {}

@@ -71,8 +71,8 @@ class Convergence:
         resources: what the node should have, in the order in which changes are made.
         check_mode: whether to only observe and plan, which usually takes one remote command.
         may_reboot: whether to reboot the node if a change needs a reboot. If false, the run ends after that change.
-        disruptive: `defer` postpones changes that disrupt the pods of a live node, and later changes that build on
-            them.
+        disruptive: whether to make changes that disrupt the pods of a live node (`apply`), or to postpone them, and
+            later changes that build on them (`defer`).
         allowed_code_policies: names in `code_policies.CHOICES` of the policies that, according to the user, do not
             block the resources' programs.
         check_space: whether to check that the changes fit on the node's volumes. This is not needed if an earlier run
@@ -129,7 +129,7 @@ class Convergence:
         """Bring the node into the desired state.
 
         Returns:
-            The outcome of the run. Its `failures` are the changes that failed.
+            The outcome of the run. If something failed, its `failures` contain the error messages.
 
         Raises:
             NodeError: the run cannot continue. The message names the node and the reason.
@@ -262,7 +262,7 @@ class Convergence:
             following: changes that the caller makes afterwards.
 
         Returns:
-            Whether the run can continue because all changes were attempted and all required reboots were made.
+            Whether all changes were attempted and all required reboots were made, so that the run can continue.
         """
         while pending or self._restarts:
             work = next_work(pending, self._restarts, reboot_order=self._reboot_order)
@@ -357,7 +357,7 @@ class Convergence:
     def _restart_after_failure(self) -> None:
         """Restart the services of the changes that were made before a failure.
 
-        The next run sees no difference in these resources, so it would not restart their services.
+        The next run would see no difference in the changed resources, so it would not restart their services.
         """
         if not self._restarts:
             return

@@ -83,7 +83,7 @@ class EarlySizes:
     def __init__(self, resources: t.Sequence[Resource]) -> None:
         paths: dict[str, str] = {}
         self.by_resource: dict[int, list[Call]] = {}
-        """Maps the position of each resource in the list to the calls that ask servers for its sizes."""
+        """The calls that ask servers for the sizes of a resource's downloads, by the position in `resources`."""
         for position, resource in enumerate(resources):
             # Whether a resource for certain versions of Windows applies is known only after the observation.
             required = None if resource.windows else resource.likely_space()
@@ -104,7 +104,8 @@ class EarlySizes:
     def knows(self, calls: t.Sequence[Call]) -> bool:
         """Return whether the last observation has the results of the calls that measure a change.
 
-        If the node skipped all of these calls because it had the file, they have measured nothing and must run again.
+        If the node skipped all of these calls because it already had the file to download, they have measured nothing
+        and must run again.
         """
         same = all(call.id in self.results and _question(self._asked[call.id]) == _question(call) for call in calls)
         return same and not all(self.results[call.id].skipped for call in calls)
@@ -150,7 +151,7 @@ def _free_calls(paths: t.Mapping[str, str]) -> list[Call]:
 
 
 def _side_question(call: Call, secret: bool) -> Call:
-    """Return a copy of a call that runs in parallel and does not stop the batch if it fails."""
+    """Return a copy of a call. The copy does not stop the batch if it fails, and a program runs in parallel."""
     parallel = _PARALLEL if call.command.lower().endswith(".exe") and call.parallel is None else call.parallel
     return dataclasses.replace(call, on_error="continue", parallel=parallel, private=call.private or secret)
 

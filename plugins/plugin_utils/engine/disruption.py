@@ -4,7 +4,7 @@
 
 A change disrupts pods if it reboots the node, stops or restarts a service that the pods need, or changes their network.
 This follows from the change and from the services in the resource's `restarts` property. The resource's `disrupts`
-property overrules the result, except for reboots.
+property overrules the result, except for reboots and for changes that affect nothing that runs (`Change.harmless`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SERVICES = frozenset(
         "vmcompute",
     }
 )
-"""Windows services that pods need, in lower case. Stopping or restarting them disrupts pods, but starting does not."""
+"""Windows services that pods need, in lower case. Stopping or restarting them disrupts pods; starting them does not."""
 
 
 def disruption(resource: Resource, change: Change) -> str:

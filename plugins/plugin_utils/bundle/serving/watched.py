@@ -12,7 +12,10 @@ _UNKNOWN = "?"
 
 
 def birth(pid: int) -> str:
-    """Return the start time of a process, or an empty string if unknown. A later process may have the same ID."""
+    """Return the start time of a process, or an empty string if unknown.
+
+    It distinguishes the process from a later one with the same ID.
+    """
     return _status(pid)[1]
 
 
