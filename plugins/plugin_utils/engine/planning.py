@@ -25,7 +25,7 @@ from .service_restarts import restart_calls, restarts_of, started_before, starte
 BARRIER = Scope("reboot-needed.")
 """Scope (ID prefix) of the barriers, which are calls that stop a batch if a reboot is needed."""
 REBOOT_ORDER = Scope("reboot-order.")
-"""Scope (ID prefix) of the calls that request a reboot. Such calls before a barrier have a scope inside this one."""
+"""Scope (ID prefix) of the calls that request a reboot. If they precede a barrier, their scope is nested in this one."""
 ENVELOPE = 20_000
 """Number of bytes reserved in a batch for calls that no resource has built, such as barriers and restarts."""
 
@@ -36,8 +36,8 @@ class Questions:
     Args:
         resources: the resources, in the order in which they are listed.
         general: calls that belong to no resource. They are sent before the calls of the resources.
-        sizes: maps the position of each missing resource in the list to the calls that ask how much disk space the
-            resource needs. These calls are sent last, so that their programs run in parallel.
+        sizes: maps the list position of each missing resource to the calls that ask how much disk space the resource
+            needs. These calls are sent last, so that their programs run in parallel.
         offline: whether to leave out calls with which the node contacts other machines.
     """
 
