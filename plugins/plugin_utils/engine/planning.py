@@ -25,7 +25,7 @@ from .service_restarts import restart_calls, restarts_of, started_before, starte
 BARRIER = Scope("reboot-needed.")
 """Scope (ID prefix) of the barriers, which are calls that stop a batch if a reboot is needed."""
 REBOOT_ORDER = Scope("reboot-order.")
-"""Scope (ID prefix) of the calls that request a reboot. If they precede a barrier, their scope is nested in this one."""
+"""Scope (ID prefix) of the calls that request a reboot. Those before a barrier have a scope nested in this one."""
 ENVELOPE = 20_000
 """Number of bytes reserved in a batch for calls that no resource has built, such as barriers and restarts."""
 
