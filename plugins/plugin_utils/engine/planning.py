@@ -31,7 +31,9 @@ ENVELOPE = 20_000
 
 
 class Questions:
-    """The calls that observe all resources. If several resources have the same call, it is sent only once.
+    """The calls that observe all resources.
+
+    If several resources have the same call, it is sent only once, unless other calls refer to it.
 
     Args:
         resources: the resources, in the order in which they are listed.
@@ -314,9 +316,8 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
 def _order_if_needed(barrier: Call, reboot_order: t.Sequence[Call]) -> t.Iterator[Call]:
     """Yield the calls that request a reboot if a barrier will stop the batch.
 
-    The first of them only checks whether a reboot is needed. This call is skipped if no change has reported that
-    one is needed. A skipped call counts as successful, and then the other calls, which request the reboot, are skipped
-    as well.
+    The first of them fails if a change has reported that a reboot is needed. Otherwise it is skipped, which counts as
+    success. The other calls, which request the reboot, run only if the first one has failed.
     """
     if not reboot_order:
         return

@@ -194,7 +194,7 @@ def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owne
 
 
 def _read_others(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> None:
-    """Add the containers in containerd namespaces other than k8s.io to `owners`, so that no endpoint looks stale."""
+    """Add containers in containerd namespaces other than k8s.io to `owners`, so that their endpoints are not stale."""
     asked = _OTHER.results(answers)
     for namespace, answer in asked.items():
         if _missing(answer) or answer.skipped:

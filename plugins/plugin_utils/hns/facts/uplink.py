@@ -226,7 +226,7 @@ def restore_calls(uplink: Uplink, scope: Scope, *, seconds: int = 30) -> tuple[C
 
 
 def _on_interface(call: Call, where: t.Mapping[str, Json] | None = None) -> Call:
-    """Return a call, altered to take the interface that `_find_interface` found as its input if it matches `where`."""
+    """Return a call, altered to run for the interface from `_find_interface` if that interface matches `where`."""
     interface = Input(calls=("interface",), where=where or {}, parameter="InterfaceIndex", property="InterfaceIndex")
     return dataclasses.replace(call, input=interface, needs=("interface",))
 
