@@ -25,19 +25,21 @@ from .service_restarts import restart_calls, restarts_of, started_before, starte
 BARRIER = Scope("reboot-needed.")
 """Scope (ID prefix) of the barriers, which are calls that stop a batch if a reboot is needed."""
 REBOOT_ORDER = Scope("reboot-order.")
-"""Scope (ID prefix) of the calls that request a reboot. Such calls before a barrier have a scope inside this one."""
+"""Scope (ID prefix) of the calls that request a reboot. Those before a barrier have a scope nested in this one."""
 ENVELOPE = 20_000
 """Number of bytes reserved in a batch for calls that no resource has built, such as barriers and restarts."""
 
 
 class Questions:
-    """The calls that observe all resources. If several resources have the same call, it is sent only once.
+    """The calls that observe all resources.
+
+    If several resources have the same call, it is sent only once, unless other calls refer to it.
 
     Args:
         resources: the resources, in the order in which they are listed.
         general: calls that belong to no resource. They are sent before the calls of the resources.
-        sizes: maps the position of each missing resource in the list to the calls that ask how much disk space the
-            resource needs. These calls are sent last, so that their programs run in parallel.
+        sizes: maps the list position of each missing resource to the calls that ask how much disk space the resource
+            needs. These calls are sent last, so that their programs run in parallel.
         offline: whether to leave out calls with which the node contacts other machines.
     """
 
@@ -314,9 +316,8 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
 def _order_if_needed(barrier: Call, reboot_order: t.Sequence[Call]) -> t.Iterator[Call]:
     """Yield the calls that request a reboot if a barrier will stop the batch.
 
-    The first of them only checks whether a reboot is needed. This call is skipped if no change has reported that
-    one is needed. A skipped call counts as successful, and then the other calls, which request the reboot, are skipped
-    as well.
+    The first of them fails if a change has reported that a reboot is needed. Otherwise it is skipped, which counts as
+    success. The other calls, which request the reboot, run only if the first one has failed.
     """
     if not reboot_order:
         return

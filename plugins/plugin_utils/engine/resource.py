@@ -197,7 +197,7 @@ class Resource(abc.ABC):
     def builds_on(self, earlier: Resource) -> bool:  # noqa: ARG002  # for subclasses
         """Return whether this resource's change must wait for the change of an earlier resource; by default, it must.
 
-        If an independent resource does not wait for all earlier resources, its change may run in parallel with earlier
+        If an independent resource need not wait for every earlier resource, its change may run in parallel with earlier
         changes of its type, and need not wait for changes that disrupt pods.
         """
         return True
@@ -240,7 +240,7 @@ class Resource(abc.ABC):
     def observe(self) -> tuple[Call, ...]:
         """Return the calls that read the current state. If one of them fails, the batch must continue (`on_error`).
 
-        The engine calls this method once for each resource and run.
+        In a run, the engine calls this method once for each resource.
         """
 
     def observe_offline(self) -> tuple[Call, ...]:

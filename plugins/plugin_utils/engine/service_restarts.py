@@ -64,7 +64,7 @@ def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) ->
 
 
 def started_later(calls: t.Sequence[Call], changes: t.Sequence[Planned]) -> list[Call]:
-    """Return a batch's calls, altered so that a service may fail to start if a later change redefines and restarts it.
+    """Return a batch's calls, altered to ignore a failed start of a service that a later change redefines and restarts.
 
     For example, one change replaces the kubelet's program and starts the kubelet, and a later change sets the kubelet's
     new command line. Until then, the new kubelet does not start if it does not support a flag of the old command line.

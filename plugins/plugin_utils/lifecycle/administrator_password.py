@@ -121,7 +121,7 @@ class AdministratorPassword:
         """Set the password if no earlier run has set it, or if the file with the password is gone.
 
         Returns:
-            Values of the action's result.
+            The values `changed`, `changes` and `account` of the action's result.
 
         Raises:
             UnsupportedWindows: the collection does not support the machine's Windows version.

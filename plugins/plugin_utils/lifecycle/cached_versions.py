@@ -338,7 +338,7 @@ def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterat
 
 
 def _started(changes: t.Sequence[Planned], resources: t.Sequence[Resource]) -> t.Iterator[Call]:
-    """Yield the calls that start each service that the changes stop although it has to run.
+    """Yield the calls that start the services that must run and that the changes stop.
 
     The changes themselves restart only services that were running before. After an interrupted run, such a service may
     be stopped and would stay so.

@@ -170,10 +170,14 @@ class Generalization:
         self._session.check_windows()
 
     def run(self, inspected: Inspected) -> dict[str, t.Any]:
-        """Generalize the machine and finish the build, and return values of the action's result.
+        """Generalize the machine and finish the build.
 
         Args:
             inspected: the observations that `inspect` returned.
+
+        Returns:
+            The values `changed`, `changes`, `generalized`, `unattend`, `shutdown` and `shutdown_command` for the result
+            of the action.
 
         Raises:
             NodeError: sysprep or another call of the batch failed, the connection was lost before the image was sealed,

@@ -132,7 +132,10 @@ def app_calls(identity: MachineIdentity) -> tuple[Call, ...]:
 
 
 def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
-    """Return the calls that remove ids, host keys and certificates after sysprep. The batch stops if a call fails."""
+    """Return the calls that remove ids, host keys and certificates after sysprep.
+
+    If any of these cannot be removed, the batch stops.
+    """
     values: list[Json] = [{"path": _WINDOWS_UPDATE, "name": name} for name in _CLIENT_ID]
     return (
         # A running service would write its id again.

@@ -219,8 +219,8 @@ def _stop_if_registered() -> tuple[Call, ...]:
 def _set_kubelet(started: t.Mapping[str, str]) -> t.Iterator[Call]:
     """Yield the call that makes the kubelet start with the flags that kubeadm will write.
 
-    kubeadm starts the kubelet's service, whose command line does not contain these flags yet, and a node gets its
-    labels and taints only when it registers.
+    kubeadm starts the kubelet's service, whose command line does not contain these flags yet. They may set the node's
+    labels and taints, which a node gets only when it registers.
     """
     if line := started.get("command_line"):
         yield action("kubelet", "sc.exe", arguments=("config", "kubelet", "binpath=", line), secret=True)

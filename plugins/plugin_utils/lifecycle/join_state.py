@@ -50,7 +50,7 @@ class JoinState:
     """Number of the user's post-kubeadm programs that have ended, or None if no program remains."""
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """Content of the NETWORK_RECORD file, in which the cni role records the node's pod network: `plugin`, `mode`,
-    `network` and `services`. Empty if the file does not exist."""
+    `network` and `services`. Empty if the file is missing or malformed."""
     unresolved: str = ""
     """Why the name of the control plane endpoint cannot be resolved; empty if it can be resolved or was not checked."""
     uplink_at_risk: bool = False
@@ -164,7 +164,7 @@ def _unresolved(seen: Observation) -> str:
 
 
 def _note(file: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the content of the NETWORK_RECORD file, or an empty dictionary if the content is malformed."""
+    """Return the content of the NETWORK_RECORD file, or an empty dictionary if it is missing or malformed."""
     try:
         document = json.loads(file.get("content") or "")
     except ValueError:

@@ -49,7 +49,7 @@ class BatchResult:
 
 
 def read_done(plan: CleanupPlan, observation: Observation) -> BatchResult:
-    """Return the removals of a plan that succeeded, and the failures, according to the results of the batch."""
+    """Return the result of a cleanup's batch: which of the plan's removals succeeded, and what failed."""
     seen = observation.calls
     items: list[Removal] = []
     left: list[Removal] = []

@@ -239,7 +239,7 @@ class Cleanup:
 
 
 def _rest(plan: CleanupPlan, done: BatchResult) -> CleanupPlan:
-    """Return a plan that removes only the HNS objects that a batch has failed to remove."""
+    """Return a plan that removes only the HNS objects that a batch failed to remove."""
     left = {item.id for item in done.left}
     return dataclasses.replace(
         plan,

@@ -31,8 +31,8 @@ _NAMES = re.compile(
     r"|(base)?ovnkubernetes.*|antrea-hnsnetwork",
     re.IGNORECASE,
 )
-"""Names that CNIs give their networks. A network with such a name counts as a CNI's network, even if no CNI
-configuration mentions it."""
+"""Names that CNIs give their networks. A network with such a name counts as a CNI's network even if no CNI
+configuration mentions it, unless its type is in `_NEVER`."""
 _NEVER = ("nat", "ics", "internal", "private")
 """Network types. A network of one of these types counts as a CNI's network only if a CNI configuration mentions it."""
 _AZURE_STATE = (

@@ -51,8 +51,8 @@ class Owner:
     id: str
     """Id in lower case."""
     kind: t.Literal["pod", "container", "creating"]
-    """`creating`: a container or sandbox that is being created. HNS may already list its endpoint without reporting
-    the endpoint's owner yet."""
+    """`creating`: a container or sandbox that is being created. HNS may already list its endpoint without yet
+    reporting the endpoint's owner."""
     name: str = ""
     """For a pod or a pod's container in Docker: `namespace/pod`. For other containers: the name in Docker, or the
     containerd namespace and the id. Empty if unknown."""
@@ -163,7 +163,7 @@ def _why(name: str, result: CallResult) -> str:
 def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> bool:
     """Add to `owners` the containers and sandboxes that crictl and ctr list.
 
-    One of the two programs may be missing. If one of them fails, the failure is added to `problems`.
+    One of the two programs is enough. If both are missing or one of them fails, the reason is added to `problems`.
 
     Returns:
         Whether leases show the sandboxes that are being created.
@@ -194,7 +194,7 @@ def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owne
 
 
 def _read_others(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> None:
-    """Add to `owners` the containers in other containerd namespaces, so that their endpoints do not count as stale."""
+    """Add containers in containerd namespaces other than k8s.io to `owners`, so that their endpoints are not stale."""
     asked = _OTHER.results(answers)
     for namespace, answer in asked.items():
         if _missing(answer) or answer.skipped:

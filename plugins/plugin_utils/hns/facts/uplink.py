@@ -83,8 +83,7 @@ class AdapterFacts:
     """Routes with a next hop."""
     at_risk: tuple[Uplink, ...] = ()
     """Working adapters that have static addresses and may be taken over by the first external network. Empty if a
-    virtual switch already exists, because a second adapter with a static address, such as one for storage, may never
-    get a virtual switch."""
+    virtual switch already exists, because the other adapters, such as one for storage, may never get one."""
 
 
 def calls() -> tuple[Call, ...]:
@@ -227,7 +226,7 @@ def restore_calls(uplink: Uplink, scope: Scope, *, seconds: int = 30) -> tuple[C
 
 
 def _on_interface(call: Call, where: t.Mapping[str, Json] | None = None) -> Call:
-    """Apply a call to the interface that `_find_interface` found, provided that the interface matches `where`."""
+    """Return a call, altered to run for the interface from `_find_interface` if that interface matches `where`."""
     interface = Input(calls=("interface",), where=where or {}, parameter="InterfaceIndex", property="InterfaceIndex")
     return dataclasses.replace(call, input=interface, needs=("interface",))
 

@@ -56,11 +56,16 @@ class AddressGuard:
         return self._start(at_risk)
 
     def finish(self, document: t.Mapping[str, t.Any], timeout: int) -> dict[str, t.Any]:
-        """Wait for a guard to end, and return the changes that it made as values of the action's result.
+        """Wait for a guard to end, and return what it changed.
 
         Args:
             document: the guard, as `start` returned it.
             timeout: how long to wait, in seconds.
+
+        Returns:
+            The action's result: `changed` and `changes`, with `failed` and `msg` if an adapter did not get its static
+            address back; only `guard` if a guard is still waiting; or an empty dictionary if the guard is missing, was
+            replaced or has ended early.
 
         Raises:
             ResourceError: the document is malformed.
