@@ -65,7 +65,7 @@ def objections(kind: Kind, document: t.Mapping[str, t.Any], version: str) -> lis
 
 
 def gate_objections(gates: t.Mapping[str, t.Any], version: str, path: str = GATES) -> list[Objection]:
-    """Return the feature gates that a version of Kubernetes does not have, or does not allow to be changed.
+    """Return the feature gates that a version of Kubernetes does not have, or has locked to another value.
 
     Args:
         gates: maps the name of each feature gate to whether the gate is enabled.
