@@ -91,7 +91,7 @@ def gate_objections(gates: t.Mapping[str, t.Any], version: str, path: str = GATE
 
 
 def _gate(name: str, minor: str) -> list[tuple[bool, bool]]:
-    """Return a feature gate's default, and whether it is locked, in a version or in its nearest recorded versions."""
+    """Return a feature gate's default, and whether it is locked, in each of the versions that `_recorded` returns."""
     spans = _data()["feature_gates"].get(name, ())
     return [
         (bool(default), bool(locked))
