@@ -93,7 +93,7 @@ def advance(record: Record, stage: str, now: float, **values: t.Any) -> dict[str
 
 
 class RolloutHosts(t.NamedTuple):
-    """Hosts of a rollout, by their names in the inventory."""
+    """The hosts of a rollout. Each list contains names of hosts in the inventory."""
 
     chosen: list[str]
     """Hosts to work on, in the order of their turns."""
