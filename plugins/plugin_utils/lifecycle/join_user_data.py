@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Build the user data or Azure extension with which a machine from an image installs versions and joins a cluster.
+"""Build user data or Azure extension settings that install chosen versions on a new machine and join it to a cluster.
 
 If a command of the user data fails, `exit /b 1` ends the script: cloudbase-init runs the `runcmd` list as the lines of
 one batch file, which would otherwise continue with the next command (cloudbase-init 1.1.8,
@@ -53,7 +53,7 @@ class ChosenVersions:
 
         Args:
             image: the release notes, or None if they are unknown.
-            cluster_version: kubeadm's version if no version of Kubernetes is chosen, or None if this is unknown.
+            cluster_version: kubeadm's version, used if no version of Kubernetes is chosen, or None if it is unknown.
 
         Raises:
             ResourceError: a version is malformed, or the image does not offer this version.

@@ -93,7 +93,7 @@ def advance(record: Record, stage: str, now: float, **values: t.Any) -> dict[str
 
 
 class RolloutHosts(t.NamedTuple):
-    """Hosts of a rollout, by their names in the inventory."""
+    """The hosts of a rollout. Each list contains names of hosts in the inventory."""
 
     chosen: list[str]
     """Hosts to work on, in the order of their turns."""
@@ -106,8 +106,8 @@ class RolloutHosts(t.NamedTuple):
 def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> RolloutHosts:
     """Return the hosts that a rollout works on.
 
-    Nodes on which an earlier run left its work unfinished come first: they may be cordoned, and no more nodes may be
-    out of service than `serial` allows. The other nodes follow ring by ring.
+    Nodes on which an earlier run left its work unfinished come first: they might still be cordoned, and `serial` limits
+    how many nodes are out of service at a time. The other nodes follow ring by ring.
 
     Args:
         records: records of all hosts of the play, in the play's order; empty for hosts that are not nodes.

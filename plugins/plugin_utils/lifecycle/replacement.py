@@ -24,7 +24,7 @@ _SHORT = 15
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Replacement:
-    """Whether a run replaces one node, the name of the new machine, and what an earlier run has already done."""
+    """The decision whether a run replaces a node, with the new machine's name and the progress of an earlier run."""
 
     status: t.Literal["replace", "up_to_date", "not_a_node"]
     host: str

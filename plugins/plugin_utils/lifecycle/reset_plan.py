@@ -218,9 +218,9 @@ def batch_calls(
 def _needs_kubeadm(plan: ResetPlan) -> bool:
     """Return whether to run `kubeadm reset`.
 
-    It runs if the machine has joined a cluster, or if the plan changes the kubelet's folder. Otherwise it does not run,
-    because it would also remove subfolders that the preparation of the machine created in this folder, and a plan that
-    does not change the folder would not create them again.
+    It needs a working kubeadm.exe, and runs only if the machine has joined a cluster, or if the plan changes the
+    kubelet's folder. On other machines, it would also remove subfolders that the preparation of the machine created in
+    this folder, and a plan that does not change the folder would not create them again.
     """
     folder = any(planned.resource.name == node_paths.KUBELET for planned in plan.changes)
     return bool(plan.kubeadm_version) and (folder or plan.joined)

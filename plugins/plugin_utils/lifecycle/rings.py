@@ -33,7 +33,7 @@ def ring_name(own: str, label: str, labels: t.Mapping[str, str]) -> str:
 
     Args:
         own: the ring that the host's variables set; empty if the variables set no ring.
-        label: the label of Node objects whose value is the ring; empty if there is none.
+        label: the node label whose value is the ring; empty if there is none.
         labels: the labels of the host's node.
     """
     return own or (str(labels.get(label, "")) if label else "")

@@ -9,7 +9,7 @@ sysprep resets WinRM and its credentials, so the batch must run without a connec
 2. The batch generalizes the machine, and waits until Windows reports success.
 3. It removes the machine's identity, prepares the first boot, and writes a file with its result.
 4. If there is no shutdown command, it waits until the controller has read this result and the state of the image.
-5. It closes WinRM. Last, it shuts the machine down, unless the builder shuts it down.
+5. It closes WinRM. Last, it shuts the machine down, unless the builder stops it after the play.
 
 If any of these steps fails, the batch stops, and the machine stays on.
 """

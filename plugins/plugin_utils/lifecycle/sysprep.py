@@ -117,7 +117,7 @@ def registry_calls(folder: str) -> tuple[Call, ...]:
 
 
 def registry_files(seen: Observation) -> tuple[list[str], list[str]]:
-    """Return the paths of the existing hosts.toml files, and of the existing files that always contain credentials.
+    """Return the paths of the existing hosts.toml files, and of the existing files with registry logins.
 
     Raises:
         ValueError: the folder of the hosts.toml files exists but cannot be listed.

@@ -115,7 +115,7 @@ def batches_call() -> Call:
 
 
 def unused(versions: t.Iterable[InstallableVersion], calls: t.Mapping[str, CallResult]) -> list[Call]:
-    """Return the calls that remove batches of versions that the image no longer offers.
+    """Return the calls that remove the batch files of versions that the image no longer offers.
 
     Args:
         versions: the versions that the image offers.

@@ -26,7 +26,7 @@ from .cached_versions import (
 
 
 class VersionStorage:
-    """Plans the installation of all cached versions. Stores the plans, and the script that runs them, on a machine.
+    """Plans the installation of all cached versions, and stores the plans on a machine, with the script that runs them.
 
     Args:
         session: the session with the machine.

@@ -71,8 +71,8 @@ def write(
         folder: the top folder in the new archive.
         members: maps the name of each member of the source to its name in the new archive. All other members of the
             source are left out.
-        documents: function that receives the archive's content, and returns the contents of more files by name. A
-            content is text, or data that is written as JSON.
+        documents: function that receives the archive's content, and returns the contents of more files by name. Each
+            of them is text, or data that is written as JSON.
         redaction: the redaction of secrets in text and data. Exported event logs (in EVENT_LOGS) are not changed.
         limit: maximum size of the decompressed source in bytes; gzip data can expand a thousandfold.
         temporary: folder for temporary files; if None, the system's folder is used.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Collect the logs of one node.
 
-The collection observes the node, gathers the logs on the node, transfers and stores the archive, and cleans up.
+The steps are to observe the node, gather the logs there, transfer and store the archive, and clean up.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ fails, too, the next run deletes the files."""
 
 @dataclasses.dataclass(kw_only=True)
 class CollectionOutcome:
-    """The outcome of a collection of logs, which is filled while the collection runs."""
+    """The outcome of collecting a node's logs. It is filled while the logs are collected."""
 
     survey: logs_survey.Survey | None = None
     state: logs_state.State | None = None
@@ -86,7 +86,7 @@ class CollectionOutcome:
 
 
 class Collection:
-    """The collection of one node's logs.
+    """The process that collects one node's logs.
 
     Args:
         session: the session with the node.

@@ -28,7 +28,7 @@ _LOG_NAME = re.compile(r"(?i)^[a-z]:\\[^<>\"|*?/]+\.(log|txt|out|err)$")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LogFile:
-    """A file that matches one of the paths of a log source, or that the command line of a service names."""
+    """A file that matches a path of a log source, or that a service's command line or NSSM settings name."""
 
     source: str
     path: str
@@ -149,9 +149,9 @@ def read(seen: Observation, windows: WindowsInfo) -> Survey:
 
 
 def moment(text: t.Any) -> datetime.datetime | None:
-    """Convert a time that a node reported to UTC. Return None if the string is not a time.
+    """Parse an ISO 8601 time that a node reported. Return None if the string is not a time.
 
-    .NET writes ISO 8601 with up to seven decimals.
+    .NET writes up to seven decimal places, of which six are kept.
     """
     try:
         return datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", str(text)))

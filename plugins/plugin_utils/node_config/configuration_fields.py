@@ -65,7 +65,7 @@ def objections(kind: Kind, document: t.Mapping[str, t.Any], version: str) -> lis
 
 
 def gate_objections(gates: t.Mapping[str, t.Any], version: str, path: str = GATES) -> list[Objection]:
-    """Return the feature gates that a version of Kubernetes does not have, or does not allow to be changed.
+    """Return the feature gates that a version of Kubernetes does not have, or has locked to another value.
 
     Args:
         gates: maps the name of each feature gate to whether the gate is enabled.
@@ -91,7 +91,7 @@ def gate_objections(gates: t.Mapping[str, t.Any], version: str, path: str = GATE
 
 
 def _gate(name: str, minor: str) -> list[tuple[bool, bool]]:
-    """Return a feature gate's default, and whether it is locked, in a version or in its nearest recorded versions."""
+    """Return a feature gate's default, and whether it is locked, in each of the versions that `_recorded` returns."""
     spans = _data()["feature_gates"].get(name, ())
     return [
         (bool(default), bool(locked))

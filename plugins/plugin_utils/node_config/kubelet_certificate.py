@@ -21,7 +21,7 @@ from ..windows import node_paths
 CURRENT_CERTIFICATE = f"{node_paths.KUBELET_PKI}\\kubelet-client-current.pem"
 """File with the kubelet's certificate and key. Source: k8s.io/client-go, util/certificate/certificate_store.go."""
 READ_BYTES = 500
-"""Number of bytes to read of the certificate file. Even the shortest possible kubelet certificate is longer, so the
+"""Number of bytes to read from the certificate file. Even the shortest possible kubelet certificate is longer, so the
 private key is not read."""
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]*)")
 _SEQUENCE, _SET, _INTEGER, _OBJECT, _UTC_TIME, _GENERALIZED_TIME, _VERSION = 0x30, 0x31, 0x02, 0x06, 0x17, 0x18, 0xA0

@@ -49,7 +49,7 @@ class KubeletKubeconfig:
 
     @property
     def uses_current_certificate(self) -> bool:
-        """Whether the kubeconfig names the certificate file that the kubelet rotates, even without its drive letter."""
+        """Whether the kubeconfig names the kubelet's current certificate file, with or without the drive letter."""
         return self.certificate_file.replace("/", "\\").lower().endswith(CURRENT_CERTIFICATE.lower().removeprefix("c:"))
 
     @property

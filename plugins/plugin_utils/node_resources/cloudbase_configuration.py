@@ -20,7 +20,7 @@ DEFAULT = "DEFAULT"
 """The section for options for which the user names no section."""
 CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
 PURPOSE = "It selects where cloudbase-init gets its metadata from."
-"""A sentence for messages that tells what `cloudbase_init_platform` does."""
+"""A sentence that explains `cloudbase_init_platform` in messages."""
 OPTION = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 

@@ -215,7 +215,7 @@ def resources(settings: CniSettings) -> list[ResourceMapping]:
 def _features(mode: Mode) -> list[ResourceMapping]:
     """Return resources for the Windows features and the router of a pod network's mode.
 
-    The last feature always causes a reboot.
+    The installation of the last feature always causes a reboot.
     """
     features: list[ResourceMapping] = [{"type": "WindowsFeature", "name": name} for name in mode.features]
     if features:
@@ -297,7 +297,7 @@ def _former_router(mode: Mode | None, network: PodNetwork, variables: Variables)
 
 
 def described(network: PodNetwork) -> dict[str, t.Any]:
-    """Return the properties of a pod network that tasks of roles use.
+    """Return the properties of a pod network for use in the tasks of roles.
 
     Args:
         network: the pod network.
