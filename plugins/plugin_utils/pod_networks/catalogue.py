@@ -73,7 +73,7 @@ class Mode:
     delegate: str = ""
     """The CNI plugin that flannel's CNI plugin calls."""
     patches: t.Mapping[str, Patches] = dataclasses.field(default_factory=dict)
-    """Maps versions of Windows Server to the oldest patches that this mode needs. Other versions need no patches."""
+    """Maps versions of Windows Server to the oldest update with which this mode works. Others need no update."""
     source: str
 
 
@@ -253,11 +253,11 @@ class KnownNetwork:
     read_purpose: str = ""
     """Purpose of the cluster access that reads the network's state on Linux nodes; empty if `read` suffices."""
     requested_purposes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Maps the name, without `cni_`, of each variable that requests a change to the purpose of the cluster access."""
+    """Maps variables that request changes to the cluster, named without `cni_`, to the access purpose of the change."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
     """The network policy engines that work with the network."""
     refused_policies: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Maps each other network policy engine to the reason why the network does not work with this engine."""
+    """Maps every other network policy engine to the reason why the network does not work with this engine."""
 
     def mode(self, name: str) -> Mode:
         """Return a mode of the network.
