@@ -134,7 +134,7 @@ def images(settings: ImageSettings, downloads: Downloads) -> list[ResourceMappin
 
     Args:
         settings: the role's variables.
-        downloads: the role's download settings, which BuildKit's archive uses.
+        downloads: the role's download settings, used for BuildKit's archive.
 
     Returns:
         The resources, in the order in which they are applied.

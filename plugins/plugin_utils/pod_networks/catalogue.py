@@ -253,11 +253,12 @@ class KnownNetwork:
     read_purpose: str = ""
     """Purpose of the cluster access that reads the network's state on Linux nodes; empty if `read` suffices."""
     requested_purposes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Maps variables that request changes to the cluster, named without `cni_`, to the access purpose of the change."""
+    """The access purpose for each change to the cluster that a variable requests, by the variable's name without
+    `cni_`."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
     """The network policy engines that work with the network."""
     refused_policies: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Maps every other network policy engine to the reason why the network does not work with this engine."""
+    """Maps each network policy engine that is not in `policy` to the reason why the network does not work with it."""
 
     def mode(self, name: str) -> Mode:
         """Return a mode of the network.
