@@ -157,9 +157,9 @@ def service_names() -> tuple[str, ...]:
 
 
 def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the kubelet service's resources as the preparation defines them, but stopped and without kubeadm's flags.
+    """Return the kubelet's resources as the preparation defines them, but without kubeadm's flags.
 
-    If nssm runs the kubelet, the kubelet's arguments are a separate resource.
+    The service is stopped. If nssm runs the kubelet, the kubelet's arguments are a separate resource.
     """
     of_join = ("arguments_from_file", "arguments_variable", "arguments_for_kubelet", "restarts")
     *parameters, service = (

@@ -253,8 +253,7 @@ class KnownNetwork:
     read_purpose: str = ""
     """Purpose of the cluster access that reads the network's state on Linux nodes; empty if `read` suffices."""
     requested_purposes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """The access purpose for each change to the cluster that a variable requests, by the variable's name without
-    `cni_`."""
+    """The access purpose for each change that a variable requests, by the variable's name without `cni_`."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
     """The network policy engines that work with the network."""
     refused_policies: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
