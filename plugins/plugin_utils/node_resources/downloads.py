@@ -94,7 +94,7 @@ class Downloads(DownloadVariables):
         Args:
             kind: the kind of the artifact, such as `containerd`.
             version: version of the artifact.
-            url: URL of the user's own download; empty to use the publisher's URL.
+            url: URL of the user's own download; empty if the user sets none.
             sha256: expected SHA-256 of the file; empty if the user sets none.
 
         Returns:

@@ -130,11 +130,11 @@ def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> li
 
 
 def images(settings: ImageSettings, downloads: Downloads) -> list[ResourceMapping]:
-    """Return the resource that removes unused images, and the resources that pull and build images.
+    """Return the resources that pull and build images, preceded by one that removes unused images if the role prunes.
 
     Args:
         settings: the role's variables.
-        downloads: source of BuildKit.
+        downloads: the role's download settings, used for BuildKit's archive.
 
     Returns:
         The resources, in the order in which they are applied.

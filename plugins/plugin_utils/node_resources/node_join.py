@@ -281,7 +281,8 @@ def _is_configured(node: JoinedNode) -> bool:
 def _cni_configuration(node: JoinedNode) -> list[ResourceMapping]:
     """Return the resource for the CNI configuration file, or an empty list if the pod network writes the file itself.
 
-    On nodes that join by themselves, kube-proxy's pod writes the same file, with the line endings of cmd.exe.
+    On nodes that join by themselves, kube-proxy's pod writes the same file with the line endings of cmd.exe, so this
+    resource uses them, too.
     """
     configuration = node.network.cni_configuration(node.internal_ip)
     if configuration is None:

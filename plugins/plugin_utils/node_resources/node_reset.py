@@ -32,8 +32,8 @@ from .variables import Variables
 ROLE = "node_reset"
 _LOGS = "C:\\var\\log"
 _KUBELET_LOGS = f"{_LOGS}\\kubelet"
-"""The log folder that only the kubelet uses. A reset keeps other folders, because they may contain the logs of other
-programs."""
+"""A log folder that only the kubelet uses. If the kubelet's log file is in another folder, a reset keeps that folder,
+because it may also contain the logs of other programs."""
 _SEPARATE = "Move the machine's CNI configurations to a folder of their own."
 _PLACEHOLDERS: t.Mapping[str, t.Any] = {
     "name": "node",
@@ -157,9 +157,9 @@ def service_names() -> tuple[str, ...]:
 
 
 def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the kubelet service's resources as the preparation defines them, but stopped and without kubeadm's flags.
+    """Return the kubelet's resources as the preparation defines them, but without kubeadm's flags.
 
-    If nssm runs the kubelet, the kubelet's arguments are a separate resource.
+    The service is stopped. If nssm runs the kubelet, the kubelet's arguments are a separate resource.
     """
     of_join = ("arguments_from_file", "arguments_variable", "arguments_for_kubelet", "restarts")
     *parameters, service = (

@@ -25,7 +25,7 @@ def resources(
 
     Args:
         providers: the programs; empty if there are none.
-        downloads: the role's downloads.
+        downloads: the role's download settings.
         folder: folder of the programs.
         stops: services to stop before a program is replaced.
 

@@ -32,7 +32,7 @@ def artifact(settings: ServiceManagerVariables, downloads: Downloads) -> Resourc
 
     Args:
         settings: the version of nssm, and the URL and checksum of its archive.
-        downloads: the role's downloads.
+        downloads: the role's download settings.
     """
     return downloads.artifact("nssm", settings.nssm_version, url=settings.nssm_url, sha256=settings.nssm_sha256)
 

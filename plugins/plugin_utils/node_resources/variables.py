@@ -173,10 +173,11 @@ class Variables:
         return str(self.optional("container_runtime", "containerd"))
 
     def read(self, settings: type[Settings], prefix: str) -> Settings:
-        """Return a dataclass with each field filled from the variable PREFIX_FIELD.
+        """Return an instance of a dataclass, with each field filled from the variable PREFIX_FIELD.
 
         If a field's type is a dataclass, and the field does not correspond to a declared variable, the field is filled
-        from variables with the same prefix. A dataclass with a method `of(variables, prefix)` fills itself.
+        from variables with the same prefix. If the dataclass has a method `of(variables, prefix)`, this method creates
+        the instance instead.
 
         Args:
             settings: the dataclass. Its annotations are the types of the variables. Most of these dataclasses are
@@ -185,7 +186,7 @@ class Variables:
             prefix: prefix of the variables' names, which is the role's name.
 
         Returns:
-            The dataclass.
+            The instance.
 
         Raises:
             MissingVariableError: the host does not have a variable.
@@ -195,7 +196,7 @@ class Variables:
         return own(self, prefix) if own else self.fields(settings, prefix)
 
     def fields(self, settings: type[Settings], prefix: str, **given: t.Any) -> Settings:
-        """Return a dataclass as `read` does, but without calling the dataclass's method `of`.
+        """Return an instance of a dataclass as `read` does, but without calling the dataclass's method `of`.
 
         Args:
             settings: the dataclass. Its annotations are the types of the variables.
@@ -203,7 +204,7 @@ class Variables:
             given: values of fields that are not read from variables.
 
         Returns:
-            The dataclass.
+            The instance.
 
         Raises:
             MissingVariableError: the host does not have a variable.

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Patches that are files: the calls that download, verify and install a patch, and how to read their results (no I/O).
 
-If a call fails, later calls for the same patch are skipped, but other patches are still installed, because each call
-depends only on calls for its own patch.
+If a call fails, the calls that depend on it are skipped. Other patches are still installed, because no call depends on
+a call for another patch.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class NodePatches:
     disabled: tuple[str, ...] = ()
     """Disabled services that an installation needs."""
     to_restore: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Maps the name of each service whose start type a run changed and has not restored to the original start type."""
+    """The original start types, by service name, of services whose start type a run changed and has not restored."""
 
     @property
     def build(self) -> Build:
@@ -179,8 +179,8 @@ def judge(patch: Patch, node: NodePatches) -> PatchState:
     """Return the state of a patch according to the reported state of the node.
 
     Returns:
-        The state; its status is `to_install` if nothing shows that the patch is present, or if Windows does not load
-        it.
+        The state. Its status is `to_install` if nothing shows that the patch is present, or if Windows does not load
+        it because test signing is off.
     """
     if only_test_signing(patch, node):
         return PatchState(status="to_install", why="is installed, but test signing is off: Windows does not load it")

@@ -52,7 +52,7 @@ def find_calls(key: str) -> tuple[Call, ...]:
 
 
 def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
-    """Return the calls that wait for a job and read its result. They stop the batch if the job died or takes too long.
+    """Return the calls that wait for a job and read its result. They stop the batch if the job dies or takes too long.
 
     Args:
         key: name of the job's folder.

@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.addresses import is_link_local
 
 _DNS = 3
-"""The position, counted from 0, of the cluster's DNS address in the service network with kubespray. Source:
+"""The position, counted from 0, of the DNS address in the service network of a cluster that kubespray set up. Source:
 `skydns_server` in kubespray's roles/kubespray_defaults/defaults/main/main.yml."""
 
 

@@ -15,7 +15,7 @@ _TIMEOUT = 120
 
 
 class AzureCni(NetworkRules):
-    """Azure CNI, which consists of the azure-vnet and azure-vnet-ipam plugins and needs no service and no pod."""
+    """Azure CNI, which consists of the azure-vnet and azure-vnet-ipam plugins and needs neither a service nor a pod."""
 
     configured_on_node: t.ClassVar[bool] = True
 

@@ -73,7 +73,7 @@ class Mode:
     delegate: str = ""
     """The CNI plugin that flannel's CNI plugin calls."""
     patches: t.Mapping[str, Patches] = dataclasses.field(default_factory=dict)
-    """Maps versions of Windows Server to the oldest patches that this mode needs. Other versions need no patches."""
+    """Maps versions of Windows Server to the oldest update with which this mode works. Others need no update."""
     source: str
 
 
@@ -253,11 +253,11 @@ class KnownNetwork:
     read_purpose: str = ""
     """Purpose of the cluster access that reads the network's state on Linux nodes; empty if `read` suffices."""
     requested_purposes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Maps the name, without `cni_`, of each variable that requests a change to the purpose of the cluster access."""
+    """The access purpose for each change that a variable requests, by the variable's name without `cni_`."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
     """The network policy engines that work with the network."""
     refused_policies: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Maps each other network policy engine to the reason why the network does not work with this engine."""
+    """Maps each network policy engine that is not in `policy` to the reason why the network does not work with it."""
 
     def mode(self, name: str) -> Mode:
         """Return a mode of the network.

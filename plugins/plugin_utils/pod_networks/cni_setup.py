@@ -21,7 +21,7 @@ node's address, and the second the part after this line."""
 
 
 def files(configuration: NetworkFile) -> dict[str, str]:
-    """Map the name of each file in the pod's volume that contains a part of the CNI configuration to its content.
+    """Return the contents, by name, of the files in the pod's volume that make up the CNI configuration.
 
     Args:
         configuration: the CNI configuration.

@@ -188,7 +188,7 @@ def flanneld_arguments(node: NodeSettings) -> list[str]:
 
 
 def _account() -> list[KubernetesObject]:
-    """Return flannel's namespace and its service account, which has the rights that flanneld needs."""
+    """Return flannel's namespace, its service account, and the objects that give the account flanneld's rights."""
     namespace, name = _ACCOUNT.split("/")
     rules = [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]},

@@ -133,10 +133,10 @@ def to_text(document: t.Mapping[str, t.Any]) -> str:
 def feature_gates(mode: Mode, kubernetes: str) -> dict[str, bool]:
     """Return the feature gates that kube-proxy needs.
 
-    Direct server return needs the WinDSR gate, which is off by default through 1.32, on in 1.33, and part of kube-proxy
-    since 1.34 (kubernetes test/compatibility_lifecycle/reference/versioned_feature_list.yaml). A later version no
-    longer has this gate (kubernetes/kubernetes#142125), and kube-proxy rejects unknown gates. WinOverlay is on by
-    default in all supported versions.
+    Direct server return needs the WinDSR gate, which is off by default through 1.32, on by default in 1.33, and
+    generally available since 1.34 (kubernetes test/compatibility_lifecycle/reference/versioned_feature_list.yaml). A
+    later version no longer has this gate (kubernetes/kubernetes#142125), and kube-proxy rejects unknown gates.
+    WinOverlay is on by default in all supported versions.
 
     Args:
         mode: the network's mode.

@@ -54,10 +54,10 @@ def account_objects() -> list[KubernetesObject]:
 
 
 def _setup(cluster: ClusterSettings, mode: Mode | None, kubernetes: str, cni: NetworkFile | None) -> dict[str, str]:
-    """Map the name of each file with which kube-proxy's pod prepares the node to the file's content.
+    """Return the contents, by name, of the files with which kube-proxy's pod prepares the node.
 
-    The batch file writes the CNI configuration first, because its later part fails if kube-proxy's source address is
-    still unknown. `mode` is None if the user's image configures kube-proxy.
+    The batch file writes the CNI configuration before kube-proxy's configuration, because it cannot write the latter
+    while kube-proxy's source address is unknown. `mode` is None if the user's image configures kube-proxy.
     """
     parts = [] if cni is None else [cni_setup.lines(cni)]
     parts += [] if mode is None else [kube_proxy_setup.lines(mode, cluster.install_dir)]
@@ -71,7 +71,7 @@ def _setup(cluster: ClusterSettings, mode: Mode | None, kubernetes: str, cni: Ne
 
 
 def _kube_proxy_files(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> dict[str, str]:
-    """Map the name of each file from which the batch file creates kube-proxy's configuration to its content."""
+    """Return the contents, by name, of the files from which the batch file creates kube-proxy's configuration."""
     configuration = kube_proxy.configuration(
         # The batch file adds the name and the source address of the node.
         name="",

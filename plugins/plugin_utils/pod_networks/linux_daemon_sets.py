@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""DaemonSets that select no operating system, some of which a run restricts to Linux nodes, and their managers."""
+"""DaemonSets that select no operating system, and their managers. A run restricts some of these DaemonSets to Linux."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parts of Kubernetes objects that the DaemonSets of all networks share."""
+"""Functions that return the Kubernetes objects of pod networks and kube-proxy, such as DaemonSets, or parts of them."""
 
 from __future__ import annotations
 
