@@ -60,7 +60,7 @@ def _computer(values: t.Mapping[str, t.Any]) -> str:
 
 
 def _unused(given: t.Mapping[str, str]) -> t.Iterator[Problem]:
-    """Reject the other variables of a domain join if no domain is set, because the user expects the machine to join."""
+    """Reject the other variables of a domain join if no domain is set, because whoever set them expects a join."""
     names = [name for name, value in given.items() if value]
     if names:
         hint = (
