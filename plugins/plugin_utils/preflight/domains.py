@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the variables for joining a machine to an Active Directory domain, and for the credential specs of gMSAs."""
+"""Check the variables that concern joining an Active Directory domain, and those for gMSA credential specs."""
 
 from __future__ import annotations
 

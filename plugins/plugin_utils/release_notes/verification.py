@@ -43,7 +43,7 @@ class Expectations:
     """The user's expectations in addition to the release notes."""
 
     offline: bool
-    """Whether the run is meant to work without a network. If it is, files that the image lacks count as failures."""
+    """Whether the run is meant to work without a network. If it is, every additional download is a failure."""
     max_fill_percent: int
     """Maximum percentage of drive C that may be in use; 0 means no limit."""
 
