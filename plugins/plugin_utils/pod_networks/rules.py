@@ -19,12 +19,12 @@ class NetworkRules:
     """
 
     accounts: t.ClassVar[tuple[str, ...]] = ()
-    """Service accounts (`NAMESPACE/NAME`) whose tokens the network's services need, without kube-proxy's."""
+    """Service accounts (`NAMESPACE/NAME`) whose tokens the network's services need, except kube-proxy's."""
     configured_on_node: t.ClassVar[bool] = False
-    """Whether the CNI configuration is not written by the network's own pods, even if the network's programs run as
-    pods. Playbooks write it then, or kube-proxy's pod on nodes that join by themselves."""
+    """Whether the network's own pods leave the CNI configuration to others: playbooks write it, or kube-proxy's pod on
+    nodes that join by themselves."""
     daemon_sets: t.ClassVar[tuple[str, ...]] = ()
-    """The network's own DaemonSets (`NAMESPACE/NAME`), without kube-proxy's. They are removed with the network."""
+    """The network's DaemonSets (`NAMESPACE/NAME`), except kube-proxy's. They are removed with the network."""
 
     def __init__(self, settings: NetworkSettings) -> None:
         self.settings = settings

@@ -55,6 +55,6 @@ class SdnOverlay(SdnBridge):
         return {}
 
     def _policies(self, internal_ip: str) -> list[EndpointPolicy]:
-        """Return the endpoint policies, including one with the node's address. Only sdnoverlay needs that policy."""
+        """Return the endpoint policies, with an additional one for the node's address if the address is known."""
         provider = [nested("ProviderAddress", {"ProviderAddress": internal_ip})] if internal_ip else []
         return [*super()._policies(internal_ip), *provider]

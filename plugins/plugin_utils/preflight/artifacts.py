@@ -27,7 +27,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return a problem for each invalid variable that concerns artifacts.
 
     Args:
-        values: maps the name of each role option that is set to its templated value.
+        values: templated values of all role options that are set.
     """
     by_text: dict[str, Problem] = {}
     for name, sources in values.items():
@@ -145,7 +145,7 @@ def _folder_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
 
 
 def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
-    """Check the variables for the versions, the URLs and the SHA-256 checksums of the roles' artifacts."""
+    """Check the variables that set the versions, URLs and SHA-256 checksums of the roles' artifacts."""
     for kind in catalogue.catalogue().values():
         if not kind.variables:
             continue

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a host's variables for container images and registries before any node is touched.
+"""Check the variables of a host that concern container images and registries, before any node is touched.
 
 The roles also reject these values when they compute their resources, but they report only the first error, and other
 roles may have changed the node by then.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the variables for joining a machine to an Active Directory domain, and for the credential specs of gMSAs."""
+"""Check the variables that concern joining an Active Directory domain, and those for gMSA credential specs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _computer(values: t.Mapping[str, t.Any]) -> str:
 
 
 def _unused(given: t.Mapping[str, str]) -> t.Iterator[Problem]:
-    """Reject the other variables of a domain join if no domain is set, because the user expects the machine to join."""
+    """Reject the other variables of a domain join if no domain is set, because whoever set them expects a join."""
     names = [name for name, value in given.items() if value]
     if names:
         hint = (

@@ -66,7 +66,7 @@ def _take(
 
 
 def as_list(value: t.Any) -> list[str]:
-    """Return tags as Ansible reads them: a list, or a comma-separated string."""
+    """Return the tags in a value of `tags`. As in Ansible, the value may be a list or a comma-separated string."""
     if value is None:
         return []
     entries = value if isinstance(value, list) else [value]

@@ -61,6 +61,7 @@ def check_image_path(path: str) -> None:
 def store_call(path: str, text: str) -> Call:
     """Return the call that writes a copy of the release notes to a path in the image.
 
-    The call does not create the folder. If the path is the default path, the call's batch creates it.
+    The call does not create the folder. The default path's folder exists, because the node creates it when
+    it claims the batch's key.
     """
     return action("release-notes", "@write-file", {"path": path, "content": text})

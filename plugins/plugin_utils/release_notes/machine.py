@@ -83,7 +83,7 @@ def _noted(result: CallResult) -> dict[str, str] | None:
 
 
 def _property(result: CallResult, name: str, kind: type[t.Any]) -> t.Any:
-    """Return a property of a call's first object, or None if the call failed or the property has another type."""
+    """Return a property of a call's first object, or None if the call failed or the property is not of type `kind`."""
     value = result.first.get(name) if result.ok and result.output else None
     return value if isinstance(value, kind) and not isinstance(value, bool) else None
 

@@ -21,7 +21,7 @@ _REPLACED = {ord("`"): "'", ord("|"): "¦"}
 
 
 def code(text: str) -> str:
-    """Return a text as a code span, or a dash for an empty text.
+    """Return a string as a code span, or a dash if the string is empty.
 
     >>> code("a|b")
     '`a¦b`'

@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a request to publish an image release in Azure, as a copy of its VHD or a compute gallery version (no I/O).
+"""Check a request to publish an image release in Azure (no I/O).
+
+A release is published as a copy of its VHD, as a version in a compute gallery, or both.
 
 playbooks/publish_image.yml publishes the release with modules of azure.azcollection. Source of the rules for names:
 learn.microsoft.com, Naming rules and restrictions for Azure resources (Microsoft.Storage, Microsoft.Compute).
@@ -238,5 +240,5 @@ def _check(where: str, name: str, value: str, pattern: re.Pattern[str], expected
 
 
 def _place(options: t.Mapping[str, t.Any], name: str, annotation: type[t.Any]) -> t.Any:
-    """Return the location in Azure that an option specifies, or None if the option is not set."""
+    """Return the Azure resource that an option describes, or None if the option is not set."""
     return convert(options[name], annotation, f"publish_image_{name}") if options[name] else None

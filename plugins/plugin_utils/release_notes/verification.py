@@ -43,7 +43,7 @@ class Expectations:
     """The user's expectations in addition to the release notes."""
 
     offline: bool
-    """Whether the run is meant to work without a network, so that nothing may be downloaded."""
+    """Whether the run is meant to work without a network. If it is, every additional download is a failure."""
     max_fill_percent: int
     """Maximum percentage of drive C that may be in use; 0 means no limit."""
 
@@ -275,7 +275,7 @@ def _some(text: str) -> tuple[str, ...]:
 def _own(section: str, item: str, before: t.Sequence[str], after: t.Sequence[str]) -> ImageCheck:
     """Return a check of whether all identifiers of one kind differ between the machine and the build machine.
 
-    Windows creates some kinds of identifiers only when it needs them, so the machine may not have any yet.
+    Windows creates some kinds of identifiers only when it needs them, so the machine might not have any yet.
     """
     if not before:
         # The build machine had none, so no machine can have inherited it.

@@ -110,7 +110,7 @@ class _CountedConnection:
 
 
 class ModuleRunner:
-    """Runs modules on a node over the connection of an action plugin.
+    """A runner of modules on a node, which uses the connection of an action plugin.
 
     Args:
         action: the running action plugin.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Exceptions for work on a node that failed or cannot begin."""
+"""Exceptions that mean that work on a node failed or cannot begin."""
 
 from __future__ import annotations
 

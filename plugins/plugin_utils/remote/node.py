@@ -128,7 +128,7 @@ class Node:
 
         Raises:
             BatchLost: the node started the batch, but its process ended without a result, for example because of a
-                reboot or the end of the session.
+                reboot or because its remote shell was closed.
             NodeError: as for `observe`, or the node did not receive the batch, or the batch exceeded its time limit.
             AnsibleConnectionFailure: the node cannot be reached.
         """
@@ -232,7 +232,7 @@ class Node:
     def start_job(
         self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str
     ) -> t.Mapping[str, t.Any] | None:
-        """Start another collection's action detached, with its result in the subfolder that is named after `key`."""
+        """Start another collection's action detached, with its result in the subfolder of `FOLDER` for `key`."""
         seconds = int(self.timeouts.batch) + 600
         return self._others.start_job(name, arguments, folder=f"{FOLDER}\\{key}", seconds=seconds, step=step)
 
@@ -299,7 +299,7 @@ class Node:
         return self._send(batch, step)
 
     def _collect(self, key: str, step: str, deadline: float, *, private: bool, started: bool, poll: int) -> Observation:
-        """Wait on the node for the result of a batch, and fetch the result.
+        """Let the node wait for the result of a batch, and fetch the result.
 
         Raises:
             NodeError: the batch exceeded its time limit.

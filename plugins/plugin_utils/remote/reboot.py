@@ -35,7 +35,7 @@ BATCH_DELAY = 5
 """Seconds between the request and the shutdown if the request is the last call of a batch that also does other work.
 During this time, the node writes the batch's result and returns it to the controller."""
 _LONGEST_QUESTION = 240
-"""Maximum number of seconds for which a poll waits on the node. A long wait saves polls while the reboot takes minutes:
+"""Maximum number of seconds that the node waits in a poll. A long wait saves polls while the reboot takes minutes:
 services with a preshutdown notification delay the shutdown while WinRM still responds, and Windows configures updates
 before it shows the logon screen. Source: learn.microsoft.com, SERVICE_PRESHUTDOWN_INFO."""
 _PAUSE = 5.0
@@ -88,7 +88,7 @@ def is_ordered(results: t.Mapping[str, CallResult]) -> bool:
 
 
 def wait_calls() -> tuple[Call, ...]:
-    """Return the calls that wait on the node until its logon screen is up.
+    """Return the calls with which the node waits until its logon screen is up.
 
     No call reads the boot time, because every observation contains it.
     """

@@ -61,7 +61,7 @@ def push(node: RemoteNode, local: str, target: str, uploaded: t.Mapping[str, int
         node: the node.
         local: path on the controller.
         target: Windows path of the complete file; its folder exists.
-        uploaded: maps the path of each piece that is on the node, in lower case, to the size of the piece.
+        uploaded: maps the lower-case path of each piece on the node to the piece's size.
         step: name of the step, for messages.
 
     Returns:

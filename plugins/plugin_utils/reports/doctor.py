@@ -102,7 +102,7 @@ def total(hosts: t.Mapping[str, Entry]) -> str:
 
 
 def cluster_problem(hosts: t.Mapping[str, Entry]) -> str:
-    """Return the reason if the cluster was not queried or did not answer.
+    """Return the reason why the cluster was not queried or did not answer.
 
     The string is empty if the cluster answered, or if the hosts' entries do not contain the reason.
     """

@@ -27,7 +27,7 @@ def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150, *, joi
 
     Args:
         nodes: maps each node to its entry of plan.json.
-        width: maximum line width; texts are shortened in the middle.
+        width: maximum line width; the last column is shortened, but keeps at least 60 characters.
         join_compared: whether the settings from the cluster were compared. If not, a line below the table says so.
     """
     all_rows = [row for name, entry in nodes.items() for row in _rows(name, entry)]
