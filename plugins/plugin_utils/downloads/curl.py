@@ -103,9 +103,9 @@ def download(
     """Return the call that downloads a URL to a file.
 
     curl itself retries transient statuses (408, 500, 502 to 504, and 429 since 7.67) and refused connections, after 1,
-    2, 4 and 8 seconds or after the time that the server requests (Retry-After, since 7.75 with --fail). The call's own retries
-    resume interrupted transfers. After any other status that means an error, the call fails without a retry, unless
-    curl is older than 7.67.
+    2, 4 and 8 seconds or after the time that the server requests (Retry-After; with --fail since 7.75). The call's own
+    retries resume interrupted transfers. After any other status that means an error, the call fails without a retry,
+    unless curl is older than 7.67.
 
     Args:
         call_id: ID of the call.
