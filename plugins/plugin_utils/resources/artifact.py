@@ -143,11 +143,7 @@ class Artifact(Resource):
         return self.no_log or self._asks
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge two roles' artifacts for one file.
-
-        Returns:
-            The merged artifact, or None if the two differ in `path` or `custom`, or have different checksums.
-        """
+        """Merge two roles' artifacts for one file, or return None if path, `custom` or checksum differ."""
         pins = {pin for pin in (self.sha256, other.sha256) if pin}
         if self.path.casefold() != other.path.casefold() or self.custom != other.custom or len(pins) > 1:
             return None
