@@ -112,7 +112,7 @@ def _own_mode(host: Variables, name: str, plugin: str) -> str:
 
 
 def _service_plugins(host: Variables) -> list[str]:
-    """Return the pod networks that run as services on the play's hosts. One host creates all service accounts."""
+    """Return the pod networks that run as services on any of the play's hosts."""
     networks = (runs_of(host, name) for name in host.value("ansible_play_hosts"))
     return [*dict.fromkeys(plugin for plugin, how in networks if how == "service")]
 
@@ -245,7 +245,7 @@ def _node_labels(host: Variables) -> dict[str, str | None]:
 def _registered_labels(host: Variables) -> dict[str, str | None]:
     """Return the labels for the file that a kubelet reads when it registers its node.
 
-    A node that has joined keeps its labels when its kubelet restarts, so the file already has the label of the node's
+    A node that has joined keeps its labels when its kubelet restarts, so the file can already contain the label of its
     new network. Otherwise the next run would change the file again, and restart the kubelet.
     """
     labels: dict[str, str | None] = dict(host.value("cni_node_labels"))
@@ -327,7 +327,7 @@ def _daemon_sets_to_restrict(host: Variables) -> list[dict[str, str]]:
 
 
 def _linux_mtu(host: Variables) -> dict[str, t.Any]:
-    """Return the MTU of pods on Linux nodes, or an empty mapping if it cannot be derived from the cluster's objects."""
+    """Return a mapping with the MTU of pods on Linux nodes; empty if the cluster's objects do not show the MTU."""
     own = cni.pod_network(host)
     known = catalogue()[own.settings.plugin]
     mtu = linux_mtu(known, own.settings.mode, host.optional("winkube_cluster", {}))
@@ -347,7 +347,7 @@ def _label_differs(host: Variables) -> bool:
 
     A node that has just joined may lack the label of its network. On Windows, the kubelet gets kubeadm's flags only
     when the node_join role changes the kubelet's service, and some nodes need their pod network before that. So the
-    label is set in any case.
+    label is always set on such a node.
     """
     facts = {RUN_AS_LABEL: "network_runs_as", NETWORK_LABEL: "pod_network"}
     expected = {facts[label]: value or "" for label, value in host.value("cni_node_labels").items()}
