@@ -206,7 +206,7 @@ def _former_hns_networks(host: Variables) -> list[str]:
 
 
 def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
-    """Return a mapping from the former pod network's label and annotations, which must be removed, to None.
+    """Return the former pod network's label and annotations, each with the value None, which removes it.
 
     The result is empty if there are none, or if the node's network does not change. A network that needs a label writes
     its annotations only while the node has the label, so all of them are removed.
@@ -321,7 +321,7 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
 
 
 def _daemon_sets_to_restrict(host: Variables) -> list[dict[str, str]]:
-    """Return the DaemonSets without an operating system selector that the run restricts to Linux nodes."""
+    """Return the DaemonSets that the run restricts to Linux nodes. They have no operating system selector."""
     namespaces, patterns = host.value("cni_linux_namespaces"), host.value("cni_linux_daemon_sets")
     return Restricted(namespaces=namespaces, patterns=patterns).of(host.value("cni_unbound_daemon_sets"))
 
