@@ -60,7 +60,7 @@ def copy_redacted(source: pathlib.Path, target: pathlib.Path, redact: t.Callable
     Args:
         source: the JUnit file.
         target: path of the copy, whose folder is created.
-        redact: function that returns a text of the file without secrets. It receives the text without XML escapes.
+        redact: function that removes secrets from a string. It is called with each text and attribute, unescaped.
     """
     try:
         # A program that the user chose wrote this file, on the controller.

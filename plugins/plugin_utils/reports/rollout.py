@@ -24,7 +24,7 @@ def minutes(record: t.Mapping[str, t.Any]) -> float:
 
 
 def minutes_cell(entry: t.Mapping[str, t.Any]) -> str:
-    """Return the text for the MINUTES column, or an empty string if the work took no time or has not ended."""
+    """Return the text for the MINUTES column, or an empty string if the number of minutes is 0."""
     return f"{entry['minutes']:.1f}" if entry["minutes"] else ""
 
 

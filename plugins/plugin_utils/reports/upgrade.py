@@ -88,7 +88,7 @@ def plan_table(plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
     """Return the lines of a table with the upgrade steps of each node, which is printed at the beginning of a run.
 
     Args:
-        plans: maps each host to its plan, which is empty for a host that is not a node.
+        plans: maps each host to its plan, which is empty if the machine has not joined a cluster.
     """
     rows = [(host, *_versions(plan)) for host, plan in plans.items() if plan]
     return text_table([_PLAN, *rows]) if rows else []

@@ -50,7 +50,7 @@ def counts(verified: Verified) -> dict[str, int]:
 
 
 def ordered(checks: t.Iterable[Entry]) -> list[Entry]:
-    """Return the checks, failures first, and otherwise in their original order."""
+    """Return the checks sorted by status, failures first. Checks with the same status keep their order."""
     statuses = list(_STATUSES)
     return sorted(checks, key=lambda one: statuses.index(one["status"]))
 

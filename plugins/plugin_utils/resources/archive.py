@@ -42,8 +42,8 @@ class Archive(Resource):
     """Unpacks an archive (zip, tar, tar.gz) on the node with Windows' own tar.exe, or copies a single program.
 
     A record in the destination (`.winkube-archive…`) describes what was unpacked: it contains the hashes of the archive
-    and of the files in `check`. The record is removed before any file is replaced, and is written again last. If a run
-    is interrupted, the next run therefore unpacks the archive again.
+    and of the files in `check`. The record is removed before any file is replaced, and written again at the end. If a
+    run is interrupted, the next run therefore unpacks the archive again.
     """
 
     type: t.ClassVar[str] = "Archive"

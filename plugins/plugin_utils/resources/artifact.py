@@ -374,7 +374,7 @@ class Artifact(Resource):
             yield action("keep-checksum", "@write-file", checksum)
 
     def _move_unverified(self) -> Call:
-        """Return the call that renames an unverified file, which must not be used but may be the only copy."""
+        """Return the call that renames an unverified file. It must not be used, but it may be the only copy."""
         return move_path(self.path, self._unverified, "aside")
 
     def _observed_file(self, seen: Results, path: str) -> t.Mapping[str, t.Any]:

@@ -42,8 +42,8 @@ _PROGRAM_FILES = re.compile(r"(C:\\Program Files\\[^\\\"%&|<>^]+)\\.*", re.IGNOR
 class ExistingRuntime(Resource):
     """A container runtime that the collection did not install, for example Docker in a base image.
 
-    Its configuration, its container images and its network would become part of the image without appearing in any
-    variable. So this resource rejects such a machine, or removes the runtime with its data and its container
+    Its configuration, its container images and its network would become part of the golden image without appearing
+    in any variable. So this resource rejects such a machine, or removes the runtime with its data and its container
     networks. A machine that the collection has already changed is accepted, unless an earlier removal is incomplete.
     """
 
@@ -102,7 +102,7 @@ class ExistingRuntime(Resource):
         return remove(self, {"services": names, "networks": sorted(networks.values())}, calls, why=why)
 
     def _networks(self, seen: Results) -> dict[str, str]:
-        """Return a mapping from the ID of each network to remove to the name of the network."""
+        """Return the networks to remove, as a mapping from ID to name."""
         # Without the feature Containers, there is no such cmdlet, and there are no networks.
         unknown = self.existing == "refuse" or is_missing(seen.get("networks"))
         items = () if unknown else objects(self, seen, "networks")
@@ -118,7 +118,7 @@ class ExistingRuntime(Resource):
 def _stop(name: str) -> Call:
     """Return the call that stops a service.
 
-    The call is marked as long so that the batch runs detached: removing an external network interrupts the connection.
+    The batch runs detached because of `long`, as the removal of an external network interrupts the connection.
     """
     return action(f"stop-{name}", "Stop-Service", {"Name": [name], "Force": True}, on_error="continue", long=True)
 

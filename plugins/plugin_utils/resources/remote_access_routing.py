@@ -20,7 +20,7 @@ _OTHERS: t.Mapping[str, str] = {
     "VpnS2SStatus": "site-to-site VPN",
     "SstpProxyStatus": "the SSTP proxy",
 }
-"""Maps the Get-RemoteAccess status property of each Remote Access technology, other than routing, to its name.
+"""Maps Get-RemoteAccess's status properties to the names of the Remote Access technologies, except routing.
 Source: learn.microsoft.com, RAMgmtPSProvider, class RemoteAccessCommon."""
 _INSTALLED = "Installed"
 

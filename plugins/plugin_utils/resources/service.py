@@ -187,7 +187,7 @@ class Service(Resource):
         return dataclasses.replace(change, warnings=(*change.warnings, warning))
 
     def _effect(self, ids: t.Collection[str]) -> ServiceEffect | None:
-        """Return whether a change starts, restarts or stops the service, or None if it does none of these.
+        """Return what a change does to the service (start, restart or stop it), or None if it does none of these.
 
         Args:
             ids: ids of the calls of the change.

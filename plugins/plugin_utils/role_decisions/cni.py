@@ -112,7 +112,7 @@ def _own_mode(host: Variables, name: str, plugin: str) -> str:
 
 
 def _service_plugins(host: Variables) -> list[str]:
-    """Return the pod networks that run as services on the play's hosts. One host creates all service accounts."""
+    """Return the pod networks that run as services on any of the play's hosts."""
     networks = (runs_of(host, name) for name in host.value("ansible_play_hosts"))
     return [*dict.fromkeys(plugin for plugin, how in networks if how == "service")]
 
@@ -206,7 +206,7 @@ def _former_hns_networks(host: Variables) -> list[str]:
 
 
 def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
-    """Return a mapping from the former pod network's label and annotations, which must be removed, to None.
+    """Return the former pod network's label and annotations, each with the value None, which removes it.
 
     The result is empty if there are none, or if the node's network does not change. A network that needs a label writes
     its annotations only while the node has the label, so all of them are removed.
@@ -245,7 +245,7 @@ def _node_labels(host: Variables) -> dict[str, str | None]:
 def _registered_labels(host: Variables) -> dict[str, str | None]:
     """Return the labels for the file that a kubelet reads when it registers its node.
 
-    A node that has joined keeps its labels when its kubelet restarts, so the file already has the label of the node's
+    A node that has joined keeps its labels when its kubelet restarts, so the file can already contain the label of its
     new network. Otherwise the next run would change the file again, and restart the kubelet.
     """
     labels: dict[str, str | None] = dict(host.value("cni_node_labels"))
@@ -321,13 +321,13 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
 
 
 def _daemon_sets_to_restrict(host: Variables) -> list[dict[str, str]]:
-    """Return the DaemonSets without an operating system selector that the run restricts to Linux nodes."""
+    """Return the DaemonSets that the run restricts to Linux nodes. They have no operating system selector."""
     namespaces, patterns = host.value("cni_linux_namespaces"), host.value("cni_linux_daemon_sets")
     return Restricted(namespaces=namespaces, patterns=patterns).of(host.value("cni_unbound_daemon_sets"))
 
 
 def _linux_mtu(host: Variables) -> dict[str, t.Any]:
-    """Return the MTU of pods on Linux nodes, or an empty mapping if it cannot be derived from the cluster's objects."""
+    """Return a mapping with the MTU of pods on Linux nodes; empty if the cluster's objects do not show the MTU."""
     own = cni.pod_network(host)
     known = catalogue()[own.settings.plugin]
     mtu = linux_mtu(known, own.settings.mode, host.optional("winkube_cluster", {}))
@@ -347,7 +347,7 @@ def _label_differs(host: Variables) -> bool:
 
     A node that has just joined may lack the label of its network. On Windows, the kubelet gets kubeadm's flags only
     when the node_join role changes the kubelet's service, and some nodes need their pod network before that. So the
-    label is set in any case.
+    label is always set on such a node.
     """
     facts = {RUN_AS_LABEL: "network_runs_as", NETWORK_LABEL: "pod_network"}
     expected = {facts[label]: value or "" for label, value in host.value("cni_node_labels").items()}

@@ -127,7 +127,7 @@ def _token_ids(host: Variables) -> dict[str, str]:
 
 
 def _component_settings(host: Variables) -> dict[str, t.Any]:
-    """Return a mapping from variables to the user's kubelet and kube-proxy settings, which some versions may lack."""
+    """Return the user's kubelet and kube-proxy settings that a version of Kubernetes might not support, by variable."""
     given = {name: host.optional(name, {}) for name in _COMPONENT_SETTINGS}
     return {name: value for name, value in given.items() if value}
 

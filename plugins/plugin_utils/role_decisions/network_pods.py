@@ -56,7 +56,7 @@ def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, proxy_change
 
 
 def _is_proxy(pod: Pod) -> bool:
-    """Return whether a pod belongs to kube-proxy. Pod networks such as Calico may use kube-proxy's namespace."""
+    """Return whether a pod belongs to kube-proxy. A pod network such as Calico may have pods in the same namespace."""
     networks = {name for plugin in catalogue() for name in daemon_sets(plugin)}
     return pod["namespace"] == kube_proxy_pods.DAEMON_SET.partition("/")[0] and _owner(pod) not in networks
 

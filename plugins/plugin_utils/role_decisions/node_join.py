@@ -232,7 +232,7 @@ def _awaited(host: Variables) -> list[str]:
 
 
 def _awaited_daemon_sets(host: Variables) -> dict[str, list[str]]:
-    """Return a mapping from each awaited node whose network runs as pods to the DaemonSets applied in this run."""
+    """Return the DaemonSets applied in this run, for each awaited node whose network runs as pods."""
     hosts = _awaited_hosts(host)
     applied = [
         f"{one['metadata']['namespace']}/{one['metadata']['name']}"

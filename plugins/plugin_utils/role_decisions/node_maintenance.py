@@ -123,7 +123,7 @@ def _failure(host: Variables) -> str:
 
 
 def _kubelet_versions(host: Variables) -> dict[str, str]:
-    """Return a mapping from each node that the run upgrades in this batch to the new version of its kubelet."""
+    """Return the new kubelet version of each node that the run upgrades in this batch, by node name."""
     plans = {one["node"]: one.get("found") or {} for one in host.value("node_maintenance_batch") if one}
     return {node: str(plan["after"]) for node, plan in plans.items() if plan.get("after")}
 

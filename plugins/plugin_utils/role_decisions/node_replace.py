@@ -205,7 +205,7 @@ def _annotation(host: Variables, new: str, old: str) -> dict[str, t.Any]:
 
 
 def _old_records(host: Variables) -> dict[str, t.Any]:
-    """Return a mapping from old nodes whose machines were reset or will now shut down to the annotations to set."""
+    """Return the annotations to set on old nodes whose machines were reset or will now shut down, by node name."""
     records = {}
     for name in host.value("ansible_play_batch"):
         plan, done = host.of_host(name, "node_replace_planned"), host.of_host(name, "node_replace_old_done")
@@ -215,14 +215,14 @@ def _old_records(host: Variables) -> dict[str, t.Any]:
 
 
 def _labels(host: Variables) -> dict[str, t.Any]:
-    """Return a mapping from each new node of this batch that has joined to the generation label to set."""
+    """Return the generation label to set on each new node of this batch that has joined, by node name."""
     joined = [name for name in host.value("ansible_play_batch") if host.of_host(name, "node_replace_joined")]
     label = {GENERATION_LABEL: str(host.value("node_replace_generation"))}
     return {host.of_host(name, "node_join_info", "node_name"): {"labels": label} for name in joined}
 
 
 def _nodes_to_delete(host: Variables) -> dict[str, list[str]]:
-    """Return a mapping from each old node of this batch that has not been deleted yet to the node's addresses."""
+    """Return the addresses of each old node of this batch that has not been deleted yet, by node name."""
     left = [name for name in host.value("ansible_play_batch") if host.of_host(name, "node_replace_left")]
     return {
         str(host.of_host(name, "node_replace_planned")["node"]): host.of_host(name, "node_replace_addresses")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the node_upgrade role whether a node must be upgraded, in which steps, and why it may not be upgraded."""
+"""Decide for the node_upgrade role whether a node needs an upgrade, in which steps, and what prevents the upgrade."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def base_images(store: str, pause: str, host_process: str) -> list[str]:
 
 
 def needs_buildkit(store: str, builds: bool) -> bool:
-    """Return whether to install BuildKit, because containerd cannot build images itself.
+    """Return whether BuildKit must be installed. Without it, containerd cannot build images.
 
     Args:
         store: the runtime in whose image store the image is built, `containerd` or `docker`.

@@ -25,7 +25,7 @@ _SCALARS: t.Mapping[t.Any, tuple[str, str]] = types.MappingProxyType(
 
 @functools.cache
 def properties(type_: type[t.Any]) -> t.Mapping[str, dataclasses.Field[t.Any]]:
-    """Return a mapping from names to a dataclass's fields. Fields that many types share (`common`) are last."""
+    """Return a mapping from field names to the fields of a dataclass. Fields that many types share are last."""
     fields = sorted(dataclasses.fields(type_), key=lambda field: bool(field.metadata.get("common")))
     return {field.name: field for field in fields}
 
@@ -90,7 +90,7 @@ def describe(annotation: t.Any, *, plural: bool = False) -> str:
 
 
 def one_of(value: t.Any, choices: t.Iterable[t.Any], what: str = "value") -> tuple[str, str]:
-    """Return a text such as `expected one of a, b`, and a hint with the choice that the user may have meant.
+    """Return a string such as `expected one of a, b`, and a hint with the choice that the user may have meant.
 
     The hint is an empty string if no choice is similar to the value.
 

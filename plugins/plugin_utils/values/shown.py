@@ -33,8 +33,8 @@ def shown(value: object) -> str:
         value: the user's value.
 
     Returns:
-        A number or a list of numbers as it is; a string in quotes, without anything that looks like a secret; otherwise
-        a description.
+        None, a Boolean, a number or a list of numbers as it is; a string in quotes, without anything that looks like a
+        secret; otherwise a description.
     """
     if isinstance(value, AsItIs):
         return str(value)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Print lines on the terminal, without unprintable characters. Warnings do not use this module."""
+"""Print lines and -vvv messages on the terminal, without unprintable characters."""
 
 from __future__ import annotations
 
