@@ -179,7 +179,7 @@ class Objects:
             The object, and whether it was created.
 
         Raises:
-            ApiErrorResponse: one of the errors of `update`, or the object's name differs from `name` (400), or a
+            ApiErrorResponse: an error of `create` or `update`, or the object's name differs from `name` (400), or a
                 custom resource has no resourceVersion (422).
         """
         sent = obj.get("metadata", {}).get("name", name)
