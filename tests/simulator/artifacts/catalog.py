@@ -27,7 +27,7 @@ class Release:
             those groups that the pattern has, first `program`, then `version`.
         checksums: pairs of a checksum file's suffix and its form (see `checksum_file`).
         sums: two URLs for a release that has one checksum file for all its files. The first is the pattern of the
-            checksum file's URL. The second is the URL of the file that it lists, with `{version}` for the version.
+            checksum file's URL. The second is the URL of the archive for Windows, with `{version}` for the version.
     """
 
     url: str

@@ -7,8 +7,8 @@ Sources, read in November 2026: kubernetes/kubernetes `hack/lib/golang.sh` (node
 containerd/containerd `Makefile` (`bin/`) and `.github/workflows/release.yml`; kubernetes-sigs/cri-tools
 `hack/release.sh`; containernetworking/plugins `scripts/release.sh` (`tar -C bin .`) and `plugins/windows_only.txt`;
 flannel-io/flannel `Makefile` (`tar.gz`); flannel-io/cni-plugin `scripts/package.sh` (the member is
-`flannel-amd64.exe`); containerd/nerdctl `Makefile` (one member, without a folder). The sizes are a small
-part of the real sizes, which is enough to make transfers visible.
+`flannel-amd64.exe`); containerd/nerdctl `Makefile` (one member, without a folder). The files are much smaller than the
+real ones, but large enough to make transfers visible.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def azure_cni(name: str, version: str) -> bytes:
     Source: Azure/azure-container-networking `Makefile` (`cni-archive`).
 
     Args:
-        name: `azure-vnet-cni`. Until version 1.4, it may end with `-singletenancy`, `-swift` or `-overlay`.
+        name: `azure-vnet-cni`, to which versions up to 1.4 can add `-singletenancy`, `-swift` or `-overlay`.
         version: the version in the name of the archive.
     """
     programs = ("azure-vnet", "azure-vnet-ipam", "azure-vnet-telemetry")

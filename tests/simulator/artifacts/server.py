@@ -32,7 +32,7 @@ class _ArtifactHttpServer(HttpServer):
 
 
 class ArtifactServer:
-    """A server for the files of real releases, on one address.
+    """A server for simulated release files, on one address.
 
     Args:
         address: the IPv4 address to listen on.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico in a cluster for tests: the objects that kubespray or the Tigera operator create, and the operator itself.
+"""Calico in a cluster for tests: the objects that kubespray or the Tigera operator creates, and the operator itself.
 
 `start_cluster(…, calico={"install": "kubespray", "strict_affinity": True})` works with a real control plane and with an
 API server in memory. A fleet file contains the same options:

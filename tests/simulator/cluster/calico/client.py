@@ -130,7 +130,7 @@ class AdminClient:
         return self.call("PATCH", path, patch, "application/merge-patch+json")
 
     def apply(self, document: Mapping[str, Any]) -> None:
-        """Create or replace an object. Retry for a while, because the API may not serve a new resource type at once."""
+        """Create or replace an object. Retry for a while, because the API might not serve a new resource type yet."""
         collection = path_of(document)
         one = f"{collection}/{document['metadata']['name']}"
         for attempt in range(_ATTEMPTS):

@@ -74,5 +74,5 @@ class CalicoOptions:
 
     @property
     def dns_address(self) -> str:
-        """The DNS service's IP address, which is the third of the service network with kubespray, else the tenth."""
+        """The DNS service's IP address: the service network's third address with kubespray, otherwise its tenth."""
         return str(ipaddress.IPv4Network(self.service_cidr)[3 if self.install == "kubespray" else 10])

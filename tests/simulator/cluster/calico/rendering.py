@@ -3,7 +3,7 @@
 """Render the calico-node-windows DaemonSet and its ConfigMap as the Tigera operator does (pkg/render/windows.go).
 
 The model covers the Calico CNI plugin with Calico's IPAM in tigera/operator v1.40.8. Where other versions differ, the
-code compares the version of Calico. Overrides of the DaemonSet, image sets and pull secrets are not rendered.
+code depends on the version of Calico. Overrides of the DaemonSet, image sets and pull secrets are not rendered.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class ServiceAccountTokens:
             audiences: the servers that should accept the token. An empty list means the API server itself.
             seconds: the token's validity period.
             pod: the name and UID of the pod to which the token is bound.
-            secret: the name and UID of the Secret that contains the token. Without the Secret, the token is invalid.
+            secret: the name and UID of the Secret that contains the token. Deleting the Secret invalidates the token.
         """
         metadata, now = account["metadata"], int(time.time())
         reference = {"name": metadata["name"], "uid": metadata["uid"]}

@@ -123,7 +123,10 @@ class _ApiHandler(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _client_left(self) -> bool:
-        """Return whether the client has closed its side of the connection. During a watch, clients send no data."""
+        """Return whether the client has closed its side of the connection.
+
+        This method is for watches, during which clients send no data.
+        """
         self.request.setblocking(False)
         try:
             return bool(self.request.recv(1) == b"")

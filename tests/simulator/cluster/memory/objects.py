@@ -179,8 +179,8 @@ class Objects:
             The object, and whether it was created.
 
         Raises:
-            ApiErrorResponse: as for `update`. Also if the object's name differs from `name` (400), or if
-                a custom resource has no resourceVersion (422).
+            ApiErrorResponse: an error of `create` or `update`, or the object's name differs from `name` (400), or a
+                custom resource has no resourceVersion (422).
         """
         sent = obj.get("metadata", {}).get("name", name)
         if sent != name:

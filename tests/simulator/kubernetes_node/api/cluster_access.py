@@ -46,7 +46,7 @@ def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
 def _is_service(host: str) -> bool:
     """Return whether a host is an IPv4 address.
 
-    An IPv4 address outside 127.0.0.0/8, in which the nodes are, is always a service's.
+    The nodes' own addresses are in 127.0.0.0/8, so any other IPv4 address is a service's.
     """
     return host.replace(".", "").isdigit()
 

@@ -4,8 +4,8 @@
 
 confd reads BGP peers and address blocks, and starts config-bgp.ps1, which configures Windows' BGP router. It starts
 the script only when a peer or block has changed, and cmdlet errors do not count as failures. Therefore, if
-config-bgp.ps1 cannot configure the router, it does not run again until the next change or a restart of confd. BGP
-sessions and peers with selectors are not modelled.
+config-bgp.ps1 cannot configure the router, it does not run again until the next change or a restart of confd. Peers
+with selectors and BGP sessions are not modelled.
 
 Sources: node/windows-packaging/CalicoWindows/confd/confd-service.ps1, and config-bgp.psm1 and templates in
 confd/windows-packaging of v3.31.5.
