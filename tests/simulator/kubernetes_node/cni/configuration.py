@@ -108,7 +108,7 @@ def _decoded(text: str, what: str) -> dict[str, Any]:
 
 
 def _go_kind(value: object) -> str:
-    """Return the name of a value's type in error messages of Go's JSON decoder."""
+    """Return the name that Go's JSON decoder gives a value's type in its error messages."""
     if isinstance(value, bool):
         return "bool"
     kinds = {str: "string", int: "number", float: "number", list: "array", dict: "object"}

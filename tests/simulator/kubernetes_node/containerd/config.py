@@ -50,7 +50,7 @@ class ContainerdConfig:
     minor: str = "2.4"
 
     def plugin(self, *names: str) -> Table:
-        """Return the settings of the first of the given plugins with settings, or an empty table if there are none."""
+        """Return the settings of the first given plugin that has any, or an empty table if none has."""
         plugins = self.tables.get("plugins", {})
         return next((plugins[name] for name in names if name in plugins), {})
 

@@ -2,12 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The commands `ctr images export` and `ctr images import`, for archives with an OCI layout.
 
-An export also writes Docker's `manifest.json`.
+An export also writes Docker's `manifest.json`. An imported image gets the name in its annotation
+io.containerd.image.name. Without this annotation, the name consists of --base-name (by default `import-DATE`) and the
+annotation org.opencontainers.image.ref.name. The image store gets the names before the images are unpacked.
 
 Sources: containerd cmd/ctr/commands/images/{export,import}.go, core/images/archive/{exporter,importer,reference}.go.
-An imported image gets the name in its annotation io.containerd.image.name. Without this annotation, the name consists
-of --base-name (by default `import-DATE`) and the annotation org.opencontainers.image.ref.name. The image store gets the
-names before the images are unpacked.
 """
 
 from __future__ import annotations

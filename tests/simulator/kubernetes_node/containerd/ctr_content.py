@@ -2,8 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The commands of `ctr content`, which manage blobs in containerd's content store and fetch blobs from registries.
 
-Source: containerd cmd/ctr/commands/content/{content,fetch}.go. For `content fetch`, ctr always downloads the
-content itself. `content fetch` adds the image's name to the image store, but does not unpack the image.
+For `content fetch`, ctr always downloads the content itself. `content fetch` adds the image's name to the image store,
+but does not unpack the image.
+
+Source: containerd cmd/ctr/commands/content/{content,fetch}.go.
 """
 
 from __future__ import annotations

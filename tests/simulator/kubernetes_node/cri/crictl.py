@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """crictl.exe, which manages images, pods and containers and shows the state of the container runtime, over CRI.
 
-Source for the flags: kubernetes-sigs/cri-tools docs/crictl.md. crictl reads `.crictl.yaml` in the user's profile.
+crictl reads `.crictl.yaml` in the user's profile. Source for the flags: kubernetes-sigs/cri-tools docs/crictl.md.
 """
 
 from __future__ import annotations

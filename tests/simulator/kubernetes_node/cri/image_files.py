@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The program, the working folder and the copied files that a container gets from its image.
 
-Source for the program: https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/.
 Each HostProcess container has its own copy of the image's files, which is deleted together with the container.
+
+Source for the program: https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def load(images: DockerImages, archive: tarfile.TarFile) -> list[str]:
     """Add an archive's images to the store, and return docker's output.
 
     Raises:
-        DockerError: the archive lacks `manifest.json` or another file, or its contents are invalid.
+        DockerError: the archive lacks `manifest.json` or a file that it names, or its contents are invalid.
         tarfile.TarError: the file is not an archive.
         ValueError: the configuration of an image or a layer is invalid.
     """

@@ -4,9 +4,9 @@
 
 contracts/docker.json lists the flags. cri-dockerd ends immediately if dockerd does not respond. It does not support
 the service control manager (Mirantis/cri-dockerd main.go, cmd/server.go, core/docker_service.go), so on Windows it
-needs a wrapper such as nssm. Source for the containers of a pod:
-core/{naming,sandbox_run,sandbox_helpers,container_create}.go.
-Pods on the host's network cannot start (kubernetes-sigs/sig-windows-tools#88).
+needs a wrapper such as nssm. Pods on the host's network cannot start (kubernetes-sigs/sig-windows-tools#88).
+
+Source for the containers of a pod: core/{naming,sandbox_run,sandbox_helpers,container_create}.go.
 """
 
 from __future__ import annotations

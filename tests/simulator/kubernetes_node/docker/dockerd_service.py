@@ -2,11 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """dockerd.exe: its command line, and its service.
 
-`--register-service` creates a service with the other options of the command line. This service starts automatically,
-and it is started again one minute after its first and its second failure in a day. With invalid flags or an invalid
-daemon.json, dockerd writes to the event log and ends before it reports to the service control manager. dockerd does not
-start without vmcompute.dll, which the feature Containers installs. Sources: moby/moby
-cmd/dockerd/service_windows.go, daemon_windows.go.
+`--register-service` creates a service that runs dockerd with the other given options. This service starts
+automatically, and it is started again one minute after its first and its second failure in a day. With invalid flags or
+an invalid daemon.json, dockerd writes to the event log and ends before it reports to the service control manager.
+dockerd does not start without vmcompute.dll, which the feature Containers installs.
+
+Sources: moby/moby cmd/dockerd/service_windows.go, daemon_windows.go.
 """
 
 from __future__ import annotations

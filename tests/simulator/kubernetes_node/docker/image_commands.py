@@ -30,7 +30,7 @@ _FULL = "write: There is not enough space on the disk."
 
 
 def size_text(size: int) -> str:
-    """Return a size in Docker's format: three digits and a decimal unit (github.com/docker/go-units)."""
+    """Return a size in Docker's format: three significant digits and a decimal unit (github.com/docker/go-units)."""
     value = float(size)
     for unit in ("B", "kB", "MB", "GB"):
         if value < 1000:
@@ -81,9 +81,10 @@ def _push(run: DockerRun) -> str:
 
 
 def _listed(run: DockerRun, image: DockerImage) -> list[dict[str, object]]:
-    """Return the rows for an image: one for each tag or, if digests are requested, one for each tag and digest.
+    """Return the rows for an image, by default one for each tag.
 
-    Digests in repositories without a tag also get a row each. An image with neither tags nor digests gets one row.
+    If digests are requested, each combination of a tag and a digest gets a row. Digests in repositories without a tag
+    also get a row each. An image with neither tags nor digests gets one row.
     """
     about: dict[str, object] = {
         "Containers": "N/A",

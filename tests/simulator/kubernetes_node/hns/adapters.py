@@ -37,7 +37,7 @@ class Adapter:
 
 
 def require(machine: Machine, network: Network, api: int) -> None:
-    """Raise HnsError if a network is external while another product uses the adapter."""
+    """Raise HnsError if a network is external and another product uses the adapter."""
     if network.external and machine.part(Adapter).owner:
         raise HnsError("CreateNetwork", ADAPTER_NOT_FOUND, api)
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The cmdlets of the Host Networking Service (HNS), the Windows service `hns`, and HNS's state after a boot.
+"""Simulate HNS's cmdlets and the Windows service `hns`, and restore HNS's state after a boot.
 
 The cmdlets are those of the HostNetworkingService module
 (https://learn.microsoft.com/powershell/module/hostnetworkingservice).
@@ -137,7 +137,7 @@ class _RunningHns(IdleService):
     def stop(self) -> None:
         """End the process of the hns service.
 
-        Unless the machine shuts down, the HNS objects of pods and of non-persistent networks are lost.
+        Unless the machine shuts down, HNS loses everything but the persistent networks and the host's own namespace.
 
         Raises:
             ServiceError: 1053 if the service does not stop.

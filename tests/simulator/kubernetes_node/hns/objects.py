@@ -229,7 +229,10 @@ class HnsState:
     namespaces: dict[str, Namespace] = field(default_factory=dict)
 
     def restarted(self) -> None:
-        """Apply the effects of a service restart: only persistent networks remain (projectcalico/calico#5164)."""
+        """Remove what a service restart removes: all but the persistent networks and the host's own namespace.
+
+        Source: projectcalico/calico#5164.
+        """
         self.endpoints.clear()
         self.policies.clear()
         self._leave_default()
@@ -238,8 +241,9 @@ class HnsState:
     def rebooted(self, *, keep_endpoints: bool) -> None:
         """Apply the effects of a reboot: compartments, containers and non-persistent networks are lost.
 
-        Everything else is restored, except for endpoints if `keep_endpoints` is false. Sources differ: endpoints
-        survive reboots after updates in moby/moby#47576, but vanish according to Google's k8s-node-setup.psm1.
+        If `keep_endpoints` is false, all endpoints, and all namespaces but the host's own, are also lost. Sources
+        differ: endpoints survive reboots after updates in moby/moby#47576, but vanish according to Google's
+        k8s-node-setup.psm1.
         """
         self._forget_fleeting()
         if not keep_endpoints:

@@ -76,7 +76,7 @@ def serve(machine: Machine, run: Invocation, output: Output) -> int:
 
 
 def _connect(machine: Machine, run: Invocation, output: Output) -> Datastore:
-    """Return a connection to the datastore, and retry until the connection works.
+    """Connect to the datastore, retrying until this succeeds, and return the connection.
 
     Raises:
         CalicoError: Typha is configured, but its service is not found.

@@ -71,7 +71,10 @@ def _vxlan(machine: Machine, block: ipaddress.IPv4Network, vni: int, log: Log) -
 
 
 def _network(machine: Machine, kind: str, block: ipaddress.IPv4Network, vni: int, log: Log) -> hns.Network:
-    """Return the HNS network. Replace an existing one if its subnet, gateway or, for VXLAN, its type differs."""
+    """Return the HNS network. Create it if it is missing, or if its subnet, gateway or, for VXLAN, its type differs.
+
+    A network that differs is deleted first.
+    """
     store = hns.store(machine)
     known = store.network_named(NAME)
     if known and (known.subnet, known.gateway) == (str(block), str(block[1])) and (known.kind == kind or not vni):

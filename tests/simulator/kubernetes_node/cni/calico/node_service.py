@@ -103,7 +103,7 @@ class _NodeService:
             pause(self._machine, self._run, 1.0)
 
     def _wait_for_address(self) -> None:
-        """Wait until the node has an address, but at most STARTUP_VALID_IP_TIMEOUT seconds."""
+        """Wait until the node has an address, for at most STARTUP_VALID_IP_TIMEOUT seconds."""
         left = int(self._run.variable("STARTUP_VALID_IP_TIMEOUT") or 90)
         while left > 0:
             known = [item.address for card in interfaces(self._machine) for item in card.addresses]
@@ -220,8 +220,8 @@ def felix_service(machine: Machine, run: Invocation) -> ProgramResult:
 def uninstall(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate uninstall-calico.ps1, which removes a Calico installation that runs as Windows services.
 
-    In Calico up to 3.30.6 and 3.31.3, the script also removes the kube-proxy service. Later versions do so only
-    with CNI_PLUGIN_TYPE=Calico.
+    Up to Calico 3.30.6, and from 3.31.0 to 3.31.3, the script also removes the kube-proxy service. Other versions
+    remove it, and Calico's files, only with CNI_PLUGIN_TYPE=Calico.
     """
     output = Output(machine, run, "uninstall-calico")
     decided = CalicoRelease(run.version).has("plugin_type")
