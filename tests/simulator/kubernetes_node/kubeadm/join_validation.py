@@ -44,7 +44,7 @@ def mixed(given: list[str]) -> str:
 
 
 def problems(document: Mapping[str, Any], is_file: Callable[[str], bool]) -> list[str]:
-    """Return kubeadm's validation errors for a JoinConfiguration that contains its default values.
+    """Return kubeadm's validation errors for a JoinConfiguration to which the defaults were added.
 
     Args:
         is_file: a function that returns whether a path is a file on the machine.

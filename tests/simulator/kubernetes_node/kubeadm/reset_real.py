@@ -37,7 +37,7 @@ _SECONDS = 60
 def reset(
     machine: Machine, program: Path, words: list[str], config: str | None, invocation: Invocation
 ) -> ProgramResult:
-    """Run `kubeadm reset` on a copy of the machine's files. Then remove the same files from the machine.
+    """Run `kubeadm reset` on a copy of the machine's files. Then remove what it removed there from the machine, too.
 
     Args:
         machine: the machine to reset.
