@@ -208,7 +208,7 @@ class AccessLists:
         return SecurityDescriptor(owner, own.group or "SY", own.protected, entries)
 
     def _base(self, path: str) -> SecurityDescriptor | None:
-        """Return the descriptor that was set for a path, the default of a drive or Windows folder, or None if there is none."""
+        """Return the descriptor that was set for a path, or its default descriptor, or None if it has neither."""
         own = self._own.get(path)
         return _windows_own(path) if own is None else own
 

@@ -31,7 +31,7 @@ _MIXED = ("config", "ignore-preflight-errors", "dry-run", "node-name", "v", "roo
 
 
 class ValidationError(ConfigurationError):
-    """A configuration with values that kubeadm rejects.
+    """Raised if kubeadm rejects values of a configuration.
 
     kubeadm before 1.34 exits with code 3 on this error: 1.30.4 was observed to do so, and 1.34.4 not to.
     """
