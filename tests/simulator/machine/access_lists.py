@@ -42,7 +42,7 @@ READ = 0x1
 TAKE = 0x10000 | 0x40000 | 0x80000
 """The rights to take control of an item: DELETE (which renaming also requires), WRITE_DAC and WRITE_OWNER."""
 WRITE = 0x2 | 0x4 | 0x40 | TAKE
-"""FILE_WRITE_DATA and FILE_APPEND_DATA (on a folder: add items), FILE_DELETE_CHILD, and the rights in TAKE."""
+"""The rights FILE_WRITE_DATA and FILE_APPEND_DATA (on a folder, to add items), FILE_DELETE_CHILD, and those in TAKE."""
 REPLACE_CHILD = 0x40 | TAKE
 """The rights on a folder that allow replacing the items in it."""
 
