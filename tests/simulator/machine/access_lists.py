@@ -42,7 +42,7 @@ READ = 0x1
 TAKE = 0x10000 | 0x40000 | 0x80000
 """The rights to take control of an item: DELETE (which renaming also requires), WRITE_DAC and WRITE_OWNER."""
 WRITE = 0x2 | 0x4 | 0x40 | TAKE
-"""The rights to write a file or to add items to a folder (FILE_WRITE_DATA to FILE_DELETE_CHILD), and those in TAKE."""
+"""The rights FILE_WRITE_DATA and FILE_APPEND_DATA (on a folder, to add items), FILE_DELETE_CHILD, and those in TAKE."""
 REPLACE_CHILD = 0x40 | TAKE
 """The rights on a folder that allow replacing the items in it."""
 
@@ -208,7 +208,7 @@ class AccessLists:
         return SecurityDescriptor(owner, own.group or "SY", own.protected, entries)
 
     def _base(self, path: str) -> SecurityDescriptor | None:
-        """Return the descriptor that was set for a path, or a default for drives and Windows folders, or else None."""
+        """Return the descriptor that was set for a path, or its default descriptor, or None if it has neither."""
         own = self._own.get(path)
         return _windows_own(path) if own is None else own
 

@@ -113,7 +113,7 @@ def _become(session: Session, manifest: WrapperManifest, action: Action) -> Prog
 
 
 def _async(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
-    """Start the actions after async_wrapper.ps1 in a process that outlives the shell, and return at once.
+    """Start the actions that follow async_wrapper.ps1 in a process that outlives the shell, and return at once.
 
     The time limit of async_watchdog.ps1 is not modelled.
     """

@@ -22,7 +22,7 @@ _MARKS = ("$codeJson = foreach ($in in $", "$code.script")
 
 
 class ManifestError(ValueError):
-    """The input of the bootstrap wrapper is not what Ansible sends. The text is the reason."""
+    """Raised if the input of the bootstrap wrapper is not what Ansible sends. The message contains the reason."""
 
 
 @dataclass(frozen=True)

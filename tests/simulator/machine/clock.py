@@ -53,8 +53,8 @@ def is_valid(certificate: x509.Certificate, moment: datetime) -> bool:
 def go_text(certificate: x509.Certificate, moment: datetime) -> str:
     """Return the error of Go's crypto/tls for a server certificate that is not valid at a given time.
 
-    The part after `tls:` is the error of crypto/x509 (Certificate.isValid). It contains the current time in UTC,
-    whereas Go writes the time in the machine's time zone.
+    The part after `tls:` is the error of crypto/x509 (Certificate.isValid). The simulator gives the current
+    time in UTC, whereas Go gives it in the machine's time zone.
     """
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     word, limit = ("before", start) if moment < start else ("after", end)

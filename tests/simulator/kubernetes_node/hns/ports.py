@@ -74,7 +74,7 @@ def note_creation(machine: Machine, network: Network) -> None:
 
 
 def restarted(machine: Machine, owners: set[str]) -> None:
-    """Release the port pools whose owners no longer exist after a restart of the hns service or the machine."""
+    """After a restart of the hns service or the machine, release the port pools whose owners no longer exist."""
     ranges = machine.part(PortRanges)
     ranges.reserved = {owner: pool for owner, pool in ranges.reserved.items() if owner in owners}
 

@@ -106,7 +106,7 @@ def lose_pods(machine: Machine, fault: Mapping[str, object]) -> None:
     """Remove pods without notifying HNS or CNI.
 
     Raises:
-        ValueError: `count` is not 0 or a positive number.
+        ValueError: `count` is neither 0 nor a positive integer.
     """
     found = shims.settle(machine)
     chosen = [item for item in found.sandboxes.values() if item.network]

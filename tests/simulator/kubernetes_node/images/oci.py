@@ -134,7 +134,7 @@ def best(entries: list[dict[str, Any]], build: int, exact: bool) -> dict[str, An
 
 
 def platform_text(platform: Mapping[str, Any]) -> str:
-    """Return a platform in the format of ctr since 2.0: `windows(10.0.20348.2849)/amd64`."""
+    """Return a platform in the format of ctr 2.0 and later: `windows(10.0.20348.2849)/amd64`."""
     version = platform.get("os.version")
     system = f"{platform.get('os')}({version})" if version else str(platform.get("os"))
     return f"{system}/{platform.get('architecture')}"

@@ -47,7 +47,7 @@ class Puller:
         environment: the environment variables of the pulling process, which may configure proxies.
         credentials: `user:password`; empty for anonymous access.
         stop: an event that is set when the pulling process must end.
-        version: the version of containerd that pulls, or whose packages the pulling program contains.
+        version: the version of containerd that pulls the image, or of the containerd packages in the pulling program.
     """
 
     def __init__(self, machine: Machine, environment: Mapping[str, str], credentials: str = "",
@@ -269,7 +269,9 @@ def pull(
     options: PullOptions,
     alive: Callable[[], None] = lambda: None,
 ) -> tuple[StoredImage, dict[str, Any]]:
-    """Download an image's index, and the manifest, configuration and layers for a Windows build. Unpack the layers.
+    """Download an image's index, and the manifest, configuration and layers for a Windows build.
+
+    Unpack the layers if `options.unpack` is set.
 
     Args:
         store: the store to which the image is downloaded.

@@ -46,7 +46,7 @@ _CODES = {  # The registry errors that containerd knows, with the messages that 
 
 
 class PullError(Exception):
-    """A pull or push that failed. The text is containerd's message."""
+    """Raised if a pull or push fails. The exception's message is containerd's."""
 
 
 class UnexpectedEndError(PullError):

@@ -87,7 +87,7 @@ class ImageStore:
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:
-        """Wait until no other thread is writing a blob or snapshot, and reserve it for the `with` block."""
+        """Reserve a blob or snapshot for the `with` block, after any other thread has finished writing it."""
         with self._written:
             self._written.wait_for(lambda: not self._writing[what])
             self._writing[what] += 1

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Discover a cluster as kubeadm join does, from the cluster-info ConfigMap or from a kubeconfig.
 
-A JWS with the bootstrap token's secret and pinned hashes of the CA's public key protect cluster-info.
+Two checks protect cluster-info: a JWS whose key is the bootstrap token's secret, and pinned hashes of the CA's public
+key.
 
 The messages are those of kubeadm 1.34.4 to 1.37.1 (kubernetes cmd/kubeadm/app/discovery/token/token.go and
 file/file.go).
@@ -36,7 +37,7 @@ _CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 
 
 class DiscoveryError(Exception):
-    """A cluster that cannot be reached or trusted. The text is kubeadm's message."""
+    """Raised if the cluster cannot be reached or trusted. The exception's message is kubeadm's."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ _MIXED = ("config", "ignore-preflight-errors", "dry-run", "node-name", "v", "roo
 
 
 class ValidationError(ConfigurationError):
-    """A configuration with values that kubeadm rejects.
+    """Raised if kubeadm rejects values of a configuration.
 
     kubeadm before 1.34 exits with code 3 on this error: 1.30.4 was observed to do so, and 1.34.4 not to.
     """
@@ -44,7 +44,7 @@ def mixed(given: list[str]) -> str:
 
 
 def problems(document: Mapping[str, Any], is_file: Callable[[str], bool]) -> list[str]:
-    """Return kubeadm's validation errors for a JoinConfiguration that contains its default values.
+    """Return kubeadm's validation errors for a JoinConfiguration to which the defaults were added.
 
     Args:
         is_file: a function that returns whether a path is a file on the machine.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A real kubeadm that runs for a simulated node in the node's folder. The files that it writes are adapted to Windows.
 
-`KUBEBUILDER_ASSETS` (envtest's convention) is a folder that may contain `kubeadm-VERSION` or `kubeadm`. kubeadm for
+`KUBEBUILDER_ASSETS` (envtest's convention) names a folder that may contain `kubeadm-VERSION` or `kubeadm`. kubeadm for
 Linux checks what only Linux has, so its preflight is replaced by the simulator's own. kubeadm treats containerd's named
 pipe as a Unix socket. It finds no service manager, so the simulator starts the kubelet service as soon as kubeadm
 reports that it is starting the kubelet.

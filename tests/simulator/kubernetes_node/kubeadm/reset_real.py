@@ -37,7 +37,7 @@ _SECONDS = 60
 def reset(
     machine: Machine, program: Path, words: list[str], config: str | None, invocation: Invocation
 ) -> ProgramResult:
-    """Run `kubeadm reset` on a copy of the machine's files. Then remove the same files from the machine.
+    """Run `kubeadm reset` on a copy of the machine's files. Then remove from the machine what it removed from the copy.
 
     Args:
         machine: the machine to reset.

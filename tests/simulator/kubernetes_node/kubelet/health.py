@@ -6,7 +6,7 @@ A simulated node has its own loopback address, so simulated programs call `healt
 simulated node requests /healthz from the real 127.0.0.1, where one server responds for all nodes. The server finds the
 requesting process in /proc. It identifies the node by the root folder of this process, which is the node's folder
 because kubeadm runs with --rootfs. A marker file next to this folder exists while the kubelet is healthy. Therefore,
-several test runs can share the port (SO_REUSEPORT), and each server reports the right kubelet.
+several test runs can share the port (SO_REUSEPORT), and each server reports the health of the right kubelet.
 
 A real kubeadm checks every 0.5 seconds whether the kubelet is healthy, and then every second whether the kubelet has a
 certificate. A simulated kubelet is healthy and has its certificate sooner. Therefore, the server delays its response

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Simulate the `image_gc` fault, in which the kubelet deletes container images because the disk is almost full.
 
-As in kubernetes/kubernetes pkg/kubelet/images/image_gc_manager.go, all unused images are deleted. Pinned images
-(`io.cri-containerd.pinned=pinned`) are kept regardless of disk usage.
+All unused images are deleted, except pinned ones (`io.cri-containerd.pinned=pinned`). The real kubelet also keeps
+pinned images regardless of disk usage (kubernetes/kubernetes pkg/kubelet/images/image_gc_manager.go).
 """
 
 from __future__ import annotations

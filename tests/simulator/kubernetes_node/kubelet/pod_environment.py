@@ -14,7 +14,7 @@ from simulator.kubernetes_node.kubelet.pod_volumes import field_of
 
 
 class ContainerConfigError(Exception):
-    """A container cannot be created (CreateContainerConfigError). The text is the message in the container's status."""
+    """Raised if a container cannot be created (CreateContainerConfigError). Its status contains the message."""
 
 
 def environment(client: Client, pod: Mapping[str, Any], container: Mapping[str, Any], node: Mapping[str, str],

@@ -21,7 +21,7 @@ _REFRESH = 45 * 60.0  # a token is renewed well before it expires after an hour
 
 
 class VolumeError(Exception):
-    """A volume that cannot be set up yet. The text is the message of the kubelet's event."""
+    """Raised if a volume cannot be set up yet. The exception's message is that of the kubelet's event."""
 
 
 @dataclass

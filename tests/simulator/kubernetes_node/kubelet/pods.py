@@ -34,12 +34,12 @@ _STABLE = 600.0
 
 
 class _ResolverError(Exception):
-    """A value of the kubelet's resolvConf that is invalid on Windows."""
+    """Raised if the value of the kubelet's resolvConf is invalid on Windows."""
 
 
 @dataclass
 class Turn:
-    """The state of a container: its current and last run, its number of restarts, and the reason if it is waiting."""
+    """The state of a container: current and previous run, number of restarts, and the reason if it is waiting."""
 
     waiting: str = "ContainerCreating"
     message: str = ""
@@ -374,7 +374,7 @@ def _is_ready(turn: Turn, container: Mapping[str, Any] | None) -> bool:
 
 
 def _end_dead(runtime: CriRuntime, uid: str) -> None:
-    """Stop a pod's dead sandboxes before the pod gets a new sandbox, so that CNI removes their networks."""
+    """Stop a pod's dead sandboxes before the pod gets a new sandbox, so that CNI detaches them from their networks."""
     for sandbox in runtime.sandboxes():
         if sandbox.uid == uid and not sandbox.ready and sandbox.network:
             runtime.stop_sandbox(sandbox)

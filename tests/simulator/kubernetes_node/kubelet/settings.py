@@ -290,7 +290,7 @@ _SIGNALS = (
 
 
 def _check_resources(document: Mapping[str, Any]) -> None:
-    """Raise KubeletError if an eviction threshold or a reserved resource is invalid. The real kubelet exits then.
+    """Raise KubeletError if an eviction threshold or a reserved resource is invalid. The real kubelet then exits.
 
     Sources: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig) and cmd/kubelet/app/server.go (parseResourceList).
     """

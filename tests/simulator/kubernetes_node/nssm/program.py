@@ -5,7 +5,7 @@ r"""Simulate nssm.exe as a service program, which runs an application that canno
 The application's settings are in the registry (`…\Services\NAME\Parameters`), no matter which program wrote them.
 See https://nssm.cc/usage and nssm's README. An application that ends within AppThrottle (1500 ms) is restarted after a
 delay, which doubles each time up to four minutes. `AppExit` has a default value, and optionally a value for each exit
-code. The values are Restart, Ignore and Exit. `commands.py` simulates the command line of nssm.exe.
+code. The modelled values are Restart, Ignore and Exit. `commands.py` simulates the command line of nssm.exe.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from simulator.kubernetes_node.programs.flags import DURATION
 
 
 class ConfigurationError(Exception):
-    """A configuration that the program rejects. The text is the program's error message."""
+    """Raised if the program rejects a configuration. The exception's message is the program's."""
 
 
 def check(document: Mapping[str, Any], kind: str, version: str) -> list[str]:

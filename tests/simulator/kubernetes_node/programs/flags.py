@@ -19,7 +19,7 @@ class FlagError(Exception):
 
 
 class CommandFlags(dict[str, list[str]]):
-    """Maps the name of each flag on a command line to its values, in the order in which they were given."""
+    """A dictionary that maps the name of each flag on a command line to its values, in the order given."""
 
     def text(self, name: str, default: str = "") -> str:
         """Return the last value of a flag, or the default if the flag is not given."""

@@ -95,7 +95,7 @@ class RegistryHandler(BaseHTTPRequestHandler):
         return self.owner.faults.take(self.command, f"/{namespace}{parts.path}" if namespace else parts.path)
 
     def _refuse(self, fault: ArtifactFault) -> bool:
-        """Wait or send an error response as a fault requires, and return whether a response was sent."""
+        """Wait or send a response as a fault requires, and return whether a response was sent."""
         if fault.kind == "silence":
             time.sleep(fault.seconds)
         elif fault.kind == "status":

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 
 class CmdNotModelledError(Exception):
-    """A command line uses a part of cmd.exe's language that the simulator does not model. The text names this part."""
+    """Raised if a command line uses a part of cmd.exe's language that is not modelled. The message names this part."""
 
 
 class SyntaxRefusedError(Exception):
-    """A command line has invalid syntax. The text is cmd.exe's error message."""
+    """Raised if a command line has invalid syntax. The exception's message is cmd.exe's."""
 
 
 class ExitSignal(Exception):

@@ -264,7 +264,7 @@ class _Parser:
         return CmdIf(words, negated, ignore_case, body, other)
 
     def one_or_all(self) -> list[CmdStep]:
-        """Parse the body of `if` or `else`, which ends with the line unless it is a group before `else`."""
+        """Parse the body of `if` or `else`, which ends with the line unless it is in parentheses before `else`."""
         self.blanks()
         start = self.at
         if self.rest().startswith("("):
