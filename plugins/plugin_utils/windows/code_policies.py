@@ -108,10 +108,9 @@ def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = (
 
 
 def notes(results: t.Mapping[str, CallResult]) -> list[str]:
-    """Return a note about a group policy that blocks scripts, as a list that is empty without such a policy.
+    """Return a list with a note about a group policy that blocks scripts, or an empty list if there is none.
 
-    Such a policy affects only scripts that machines run without a controller, such as this collection's kubelet
-    launcher.
+    Such a policy does not affect Ansible's modules, but other scripts on the node, such as the kubelet launcher.
     """
     policy = str(_value(results, (_SCRIPTS, "ExecutionPolicy")) or "")
     if _value(results, (_SCRIPTS, "EnableScripts")) == 0:
