@@ -74,7 +74,10 @@ def containerd_line(version: Version) -> t.Mapping[str, t.Any] | None:
 
 
 def nearest_containerd_line(version: Version) -> t.Mapping[str, t.Any]:
-    """Return the row for a containerd version, or for the nearest known version, in the table of known versions."""
+    """Return the row for a containerd version in the table of known versions.
+
+    An unknown version gets the row of the nearest older version, or the first row if all rows are newer.
+    """
     lines = supported()["containerd"]
     older = [line for line in lines if numbers(line["minors"][0]) <= numbers(version.minor_version)]
     return t.cast("t.Mapping[str, t.Any]", older[-1] if older else lines[0])

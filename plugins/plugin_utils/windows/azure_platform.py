@@ -35,7 +35,7 @@ class AzurePlatform:
     chassis_asset_tag: str
     wire_server: PlatformService
     host_ports: tuple[int, ...]
-    """WireServer's TCP ports. A firewall rule on the machine blocks them for all users but SYSTEM and `boot_user`."""
+    """TCP ports of WireServer that a firewall rule on the machine blocks for all users but SYSTEM and `boot_user`."""
     metadata_service: PlatformService
     addresses_url: str
     block_priority: int

@@ -83,7 +83,7 @@ def judged(results: t.Mapping[str, CallResult], allowed: t.Collection[str], node
 
     Args:
         results: results of `calls`, by id.
-        allowed: the policies in CHOICES of which the user has declared that they allow the collection's programs.
+        allowed: the policies in CHOICES that, as the user has declared, allow the collection's programs.
         node: name of the node, for messages.
     """
     blocking = enforced(results, allowed)
@@ -96,7 +96,7 @@ def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = (
 
     Args:
         results: results of `calls`, by id.
-        allowed: the policies in CHOICES of which the user has declared that they allow these programs.
+        allowed: the policies in CHOICES that, as the user has declared, allow these programs.
     """
     policies = []
     rules = [name for name in _COLLECTIONS if _value(results, (f"{_APPLOCKER}\\{name}", "EnforcementMode")) == 1]
@@ -108,10 +108,9 @@ def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = (
 
 
 def notes(results: t.Mapping[str, CallResult]) -> list[str]:
-    """Return a list with one note, or an empty list if group policy sets no execution policy that blocks scripts.
+    """Return a list with a note about a group policy that blocks scripts, or an empty list if there is none.
 
-    Such a policy affects only scripts that machines run without a controller, such as this collection's kubelet
-    launcher.
+    Such a policy does not affect Ansible's modules, but other scripts on the node, such as the kubelet launcher.
     """
     policy = str(_value(results, (_SCRIPTS, "ExecutionPolicy")) or "")
     if _value(results, (_SCRIPTS, "EnableScripts")) == 0:

@@ -15,7 +15,7 @@ _KINDS = {"dword": "DWord"}
 
 @functools.cache
 def fixes() -> tuple[t.Mapping[str, t.Any], ...]:
-    """Return the registry values that enable fixes, with `os`, `path`, `name`, `value`, `type` and perhaps `why`."""
+    """Return the entries of data/windows-registry-fixes.json. Each describes a registry value that enables a fix."""
     data = json.loads((DATA / "windows-registry-fixes.json").read_text(encoding="utf-8"))
     return tuple(data["entries"])
 

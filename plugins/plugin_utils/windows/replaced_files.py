@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Remove old program files that were replaced while they were running. Windows lets such files be renamed, not deleted.
+"""Remove old program files that were replaced while they were running.
 
-`@move-path` names replaced files `NAME.yyyyMMddHHmmss-GUID.old` (see docs/wire.md). Examples are containerd's shims,
-which run for as long as their pods run.
+Windows lets a running program's file be renamed but not deleted. `@move-path` names replaced files
+`NAME.yyyyMMddHHmmss-GUID.old` (see docs/wire.md). Examples are containerd's shims, which run for as long as their pods
+run.
 """
 
 from __future__ import annotations

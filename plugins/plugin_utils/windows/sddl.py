@@ -17,8 +17,9 @@ READABLE = f"{ADMINISTRATORS_ONLY}(A;OICI;0x1200a9;;;BU)"
 r"""An access list for a folder whose content all users may read and run, such as C:\k on Azure's nodes.
 Source: Azure/aks-engine#4633."""
 SHARED = f"{ADMINISTRATORS_ONLY}(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)"
-r"""The access list that new folders inherit from C:\ on Windows Server: all users may read, and may create files.
-Administrators own the folder, so other users cannot rename or delete its content. Source: moby/buildkit#4731."""
+r"""An access list like that of C:\ on Windows Server: all users may read, create subfolders, and create files in these
+subfolders. Administrators own the folder, so other users cannot rename or delete what they did not create. Source:
+moby/buildkit#4731."""
 
 # Rights and trustees of files, which SDDL can also write as numbers and SIDs.
 _RIGHTS = {"FA": 0x1F01FF, "FR": 0x120089, "FW": 0x120116, "FX": 0x1200A0}

@@ -35,7 +35,7 @@ _DEPTH = 5
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UntrustedItem:
-    """A file or folder that users other than administrators own or to which they can write."""
+    """A file or folder that users other than administrators own or can write to."""
 
     path: str
     who: tuple[str, ...]

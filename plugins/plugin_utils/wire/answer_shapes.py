@@ -38,8 +38,8 @@ _VERBS: t.Mapping[str, t.Mapping[str, _Check]] = {
     "@port-pools": {"reserved": _WHOLE, "ranges": typed_values.items},
     "@move-path": {"path": _TEXT, "destination": _TEXT},
 }
-"""Maps the name of each command to the checks of the properties of its output objects. A property that is null or
-missing passes its check."""
+"""Maps verbs to the checks of the properties of their output objects. A property that is null or missing passes its
+check."""
 _FOR_EACH = {"@read-file": "paths", "@read-registry": "values", "@copy-file": "files"}
 """Maps each verb that returns one object per item of a parameter, in the same order, to that parameter's name."""
 _READ_LIMIT = 65536

@@ -57,7 +57,10 @@ def _checked(call: Call, result: CallResult) -> CallResult:
 
 
 def _is_deeper(value: object, levels: int) -> bool:
-    """Return whether lists and objects are nested deeper than a number of levels. The check stops at this depth."""
+    """Return whether lists and objects are nested deeper than the given number of levels.
+
+    The check does not descend further than that.
+    """
     if isinstance(value, t.Mapping):
         return levels <= 0 or any(_is_deeper(item, levels - 1) for item in value.values())
     if isinstance(value, (list, tuple)):

@@ -19,7 +19,7 @@ def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
 
     Two steps alternate: take from each resource its next calls that must run alone, then take from each resource its
     next calls that may run in parallel, as one group (see docs/wire.md). If a group directly follows another group, the
-    first call of the later group refers to a call of the earlier group, so that the node does not merge the groups.
+    first call of the later group refers to a call of the earlier group, so the node does not merge the groups.
 
     Args:
         lanes: the calls of each resource, in the order in which they run. Calls refer only to calls of their own

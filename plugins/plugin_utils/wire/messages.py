@@ -134,7 +134,7 @@ class Batch:
 
     @property
     def secret(self) -> bool:
-        """Whether the input or result of any call may contain values that no log may show."""
+        """Whether the input or result of any call may contain values that logs must not show."""
         return any(call.secret or call.private for call in self.calls)
 
     @property

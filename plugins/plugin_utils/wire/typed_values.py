@@ -27,7 +27,7 @@ def bad(where: str, expected: str, value: object) -> BadAnswer:
 
 
 def mapping(value: object, where: str) -> t.Mapping[str, t.Any]:
-    """Return a JSON object.
+    """Check that the value is a JSON object, and return it.
 
     Raises:
         BadAnswer: the value is not a JSON object.
@@ -38,7 +38,7 @@ def mapping(value: object, where: str) -> t.Mapping[str, t.Any]:
 
 
 def items(value: object, where: str) -> t.Sequence[t.Any]:
-    """Return a list; null becomes an empty list.
+    """Check that the value is a list, and return it; null becomes an empty list.
 
     Raises:
         BadAnswer: the value is neither a list nor null.
@@ -51,7 +51,7 @@ def items(value: object, where: str) -> t.Sequence[t.Any]:
 
 
 def text(value: object, where: str) -> str:
-    """Return a string; null becomes an empty string.
+    """Check that the value is a string, and return it; null becomes an empty string.
 
     Raises:
         BadAnswer: the value is neither a string nor null.
@@ -64,7 +64,7 @@ def text(value: object, where: str) -> str:
 
 
 def whole(value: object, where: str) -> int:
-    """Return an integer.
+    """Check that the value is an integer, and return it.
 
     Raises:
         BadAnswer: the value is not an integer, or has more than 64 bits.
@@ -77,7 +77,7 @@ def whole(value: object, where: str) -> int:
 
 
 def seconds(value: object, where: str) -> float:
-    """Return a duration in seconds; null becomes 0.
+    """Check that the value is a duration in seconds, and return it; null becomes 0.
 
     Raises:
         BadAnswer: the value is not a number, or is negative, not finite, or 2**64 or more.
@@ -92,7 +92,7 @@ def seconds(value: object, where: str) -> float:
 
 
 def truth(value: object, where: str) -> bool:
-    """Return a boolean.
+    """Check that the value is a boolean, and return it.
 
     Raises:
         BadAnswer: the value is not a boolean.
