@@ -37,8 +37,8 @@ def automatic(machine: Machine, first: Sequence[str] = ()) -> tuple[list[str], l
 
     Args:
         machine: the machine.
-        first: services that start in the given order, before all other services of their group. Services without a
-            group start before all other services without a group.
+        first: services that start in the given order, before all other services of their group. Those without a group
+            start before all other services without a group.
 
     Returns:
         The services that start at boot, and the services that start after a delay.
