@@ -118,7 +118,8 @@ class HttpConnection:
     def close(self) -> None:
         """Close the connection. Only the thread that reads from it may do this.
 
-        Otherwise, that thread could read from another connection that has got the same file descriptor."""
+        Otherwise, that thread could read from another connection that has got the same file descriptor.
+        """
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError):
