@@ -118,7 +118,7 @@ class HttpConnection:
     def close(self) -> None:
         """Close the connection. Only the thread that reads from it may do this.
 
-        Otherwise, that thread could read from another connection that has got the same file descriptor.
+        If another thread closed it, the reader could get the data of a new connection with the same file descriptor.
         """
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
