@@ -32,7 +32,7 @@ class StopSignal(threading.Event):
         return super().is_set() or self._parent.is_set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the signal or its parent is set, at most `timeout` seconds. Return whether one of them is set."""
+        """Wait up to `timeout` seconds until the signal or its parent is set. Return whether one of them is set."""
         end = None if timeout is None else time.monotonic() + timeout
         while not self.is_set():
             left = 0.05 if end is None else min(0.05, end - time.monotonic())

@@ -149,7 +149,7 @@ class MachinePrograms:
             environment: the complete environment; by default, the environment of the machine.
             stop: the `stop` event of the caller's process. Setting it ends the program.
             stdin: the standard input, or the console. Only programs that read from the console consume its input.
-            user: the account that runs the program. By default, this is SYSTEM, with the access token of the caller.
+            user: the account that runs the program. By default, SYSTEM runs it, but with the caller's access token.
             timeout: the number of seconds after which the program is killed.
             logon: `batch` for a scheduled task or become, or an empty string for a logon over WinRM.
             emit: a function that receives output while the program runs.

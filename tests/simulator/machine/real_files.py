@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Access the real folder that stores a simulated drive's files. Handles case-insensitive names, links and sizes."""
+"""Access to the real folder that stores a simulated drive's files: case-insensitive names, links and sizes."""
 
 from __future__ import annotations
 

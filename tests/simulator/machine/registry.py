@@ -95,7 +95,7 @@ def full_name(path: str) -> str:
 
 
 class Registry:
-    """The registry of one machine. All paths may have the forms that `split` accepts.
+    """The registry of one machine. A path can have any form that `split` accepts.
 
     Args:
         acting: the user whose access to keys is checked; None disables access checks.

@@ -7,8 +7,8 @@ Only two things define the order: load ordering groups and dependencies
 start here in a random order, which differs from boot to boot. Therefore, a node that works with only one order fails
 on some boots.
 
-Delayed auto-start services start one at a time in the order of their names, a short delay after all others, and after
-the services on which they depend. If a service that is not delayed depends on a delayed service, the delayed service
+Delayed auto-start services start later than all others, one at a time in the order of their names, but each after the
+services on which it depends. If a service that is not delayed depends on a delayed service, the delayed service
 starts at boot (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_delayed_auto_start_info).
 
 Tags, which order drivers within a group, are not modelled.
@@ -37,8 +37,8 @@ def automatic(machine: Machine, first: Sequence[str] = ()) -> tuple[list[str], l
 
     Args:
         machine: the machine.
-        first: services that start in the given order, before all other services of their group. Services without a
-            group start before all other services without a group.
+        first: services that start in the given order, before all other services of their group. Those without a group
+            start before all other services without a group.
 
     Returns:
         The services that start at boot, and the services that start after a delay.

@@ -22,7 +22,7 @@ class WindowsVersion:
         ubr: the update build revision (the fourth part of the version).
         product: the ProductName in the registry.
         display: the DisplayVersion in the registry; empty if the value does not exist.
-        powershell: the version of the included Windows PowerShell, or the version of PowerShell in the settings.
+        powershell: the version of PowerShell that runs modules; by default, the included Windows PowerShell.
         curl: the version of the included curl.exe. Later cumulative updates may contain newer versions.
     """
 

@@ -80,7 +80,7 @@ class ConnectionLogon:
 
     @property
     def takes_plain(self) -> bool:
-        """Whether messages may be unencrypted, because the connection uses TLS or AllowUnencrypted is set."""
+        """Whether unencrypted messages are allowed: the connection uses TLS, or AllowUnencrypted is set."""
         return self._secure or self._settings().allow_unencrypted
 
     @property

@@ -20,7 +20,7 @@ VALID_DAYS = 30
 
 @dataclass(frozen=True)
 class FleetCertificate:
-    """The PEM files of a certificate and its key. Clients may trust the certificate as a CA."""
+    """The PEM files of a certificate and its key. Clients can trust the certificate as a CA."""
 
     certificate: Path
     key: Path

@@ -16,7 +16,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class LogonAccount:
-    """A local account, with the data that checks of network logons need.
+    """A local account, with the data that is needed to check network logons.
 
     Args:
         password: the password in clear text, from which the NTLM hash is computed.

@@ -116,7 +116,10 @@ class HttpConnection:
         self.close()
 
     def close(self) -> None:
-        """Close the connection. Only the thread that reads from it may do this: a closed descriptor is soon reused."""
+        """Close the connection. Only the thread that reads from it may do this.
+
+        If another thread closed it, the reader could get the data of a new connection with the same file descriptor.
+        """
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError):

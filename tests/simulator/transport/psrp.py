@@ -108,7 +108,7 @@ class PsrpPool(Shell):
             self.changed.notify_all()
 
     def receive(self, request: WsmanRequest) -> bytes:
-        """Wait for output fragments of a pipeline or of the pool."""
+        """Wait for output fragments of a pipeline or of the pool, and return them in a response body."""
         command_id = desired_command(request)
         with self.changed:
             running = self._pipeline(command_id) if command_id else None

@@ -107,7 +107,7 @@ def _write_record(pipeline: ServerPipeline, kind: Any, message_type: PSRPMessage
 
 
 def _write_information(pipeline: ServerPipeline, record: Information) -> None:
-    """Write a record of the information stream, and send it to the client's host.
+    """Write a record to the information stream, and to the client's host if `record.shown` is true.
 
     As in MshCommandRuntime.WriteInformation of PowerShell/PowerShell, the record goes to the stream unless the
     preference is Ignore. Records of Write-Host also go to the host, as do all records if the preference is

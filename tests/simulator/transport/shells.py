@@ -105,7 +105,7 @@ class Shell(ABC):
     ) -> bytes:
         """Wait until there is output, and return the whole response.
 
-        After a lost response, a client may repeat a Receive (with the same message id) and gets the same response. A
+        If a response was lost, the client can repeat the Receive with the same message id to get the same response. A
         second Receive for the same command replaces the first Receive, whose client has disconnected.
 
         Args:

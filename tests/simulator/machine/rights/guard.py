@@ -96,7 +96,9 @@ class Guard:
             raise AccessDeniedError(path)
 
     def sees(self, path: str) -> bool:
-        """Return whether the acting user may read the attributes of an existing item, or list the folder around it.
+        """Return whether the acting user may read the attributes of an existing item.
+
+        The right to list the folder that contains the item is sufficient.
 
         Source: https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getfileattributesw
         """

@@ -53,7 +53,7 @@ def load(run: CloudbaseRun, class_path: str) -> type[Any]:
 
 
 def _modules(run: CloudbaseRun) -> dict[str, SimpleNamespace]:
-    """Return a mapping of the names of cloudbaseinit's packages to the packages' modelled modules."""
+    """Return the modelled modules of cloudbaseinit's packages by the names of the packages."""
     plugin = type("UserDataPlugin", (user_data.CloudbaseUserDataPlugin,), {"run": run})
     services = SimpleNamespace(NotExistingMetadataException=MetadataNotExistingError)
     return {

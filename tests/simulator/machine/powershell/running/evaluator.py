@@ -274,7 +274,7 @@ class Evaluator:
         return byte_array(bytes(found)) if isinstance(found, (bytes, bytearray)) else found
 
     def _own_call(self, target: object, name: str, arguments: list[object]) -> object:
-        """Call a method that needs the interpreter. Return NotImplemented for other methods."""
+        """Call a method that needs the interpreter, and return its result, or NotImplemented for other methods."""
         lower = name.casefold()
         if isinstance(target, PSObject):
             if target.type_name.endswith("InternalHost"):
@@ -374,7 +374,7 @@ class PSReference(PSObject):
 
 
 class _Referred(dict[str, object]):
-    """The properties of a `[ref]` object. Setting `Value` also sets the variable."""
+    """The properties of a `[ref]` object. Setting `Value` also sets the referenced variable."""
 
     def __init__(self, interpreter: Interpreter, name: str) -> None:
         super().__init__(Value=interpreter.variables.get(name))

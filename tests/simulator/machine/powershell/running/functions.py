@@ -111,7 +111,7 @@ class FunctionCall:
             self._statements(self._process or ())
 
     def end(self) -> None:
-        """Finish the call: run the statements that have no named block, and the end block.
+        """Finish the call: run the statements outside named blocks, and the end block.
 
         If the call is not part of a pipeline, first run the process block once.
         """

@@ -108,7 +108,7 @@ class PipelineRunner:
         self._progress: list[PipelineProgress] = []
 
     def non_terminating(self, error: CmdletError, action: str = "") -> None:
-        """Raise a non-terminating error if the error action is Stop. Otherwise, write it unless it is suppressed."""
+        """Write a non-terminating error unless it is suppressed. If the error action is Stop, raise it instead."""
         run = self._run
         self.mark_failed()
         action = action or run.preference("ErrorActionPreference")

@@ -3,8 +3,8 @@
 """The check that rejects a script with unmodelled syntax or commands before the script has any effect.
 
 The check covers only what is certain to run: the script's own statements up to the first `exit`, `return`, `throw`,
-`break` or `continue`, excluding conditions, loops, `try`, functions and the operands of binary operators. Unmodelled
-syntax and commands elsewhere are rejected only when the script reaches them.
+`break` or `continue`, excluding `if`, `switch`, loops, `try`, `trap`, functions, script blocks and the operands of
+binary operators. Unmodelled syntax and commands elsewhere are rejected only when the script reaches them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def check(machine: Machine, statements: Sequence[SyntaxNode], known: set[str]) -
 def _parts(node: SyntaxNode) -> Iterator[SyntaxNode]:
     """Yield a syntax node and the nodes in it that are certain to run.
 
-    Nodes that might not run, such as those in script blocks and conditions, are left out.
+    Nodes that might not run, such as those in script blocks and `if` statements, are left out.
     """
     yield node
     if not isinstance(node, Block):

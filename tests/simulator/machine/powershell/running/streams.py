@@ -104,9 +104,9 @@ def _lines(text: str, emit: Emit) -> None:
 
 
 def _into(stream: str, emit: Emit) -> dict[str, Callable[..., None]]:
-    """Return sinks that pass the data of a stream to `emit` as objects.
+    """Return functions that pass the data of a stream to `emit` as objects.
 
-    The keys of the returned mapping are names of fields of Sinks.
+    The keys are the fields of Sinks that the functions replace.
     """
     if stream == "2":
         return {

@@ -84,7 +84,7 @@ def _flags(options: tuple[object, ...]) -> bool:
     """Return whether regular expression options make a pattern case-insensitive.
 
     Raises:
-        NotModelled: any other option is set.
+        NotModelled: an option other than IgnoreCase is set.
     """
     requested = {name.strip().casefold() for option in options for name in to_text(option).split(",")}
     if requested - {"ignorecase", "none"}:

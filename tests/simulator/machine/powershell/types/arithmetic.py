@@ -60,7 +60,7 @@ def parse(text: str, kind: str = "System.Int32") -> Number:
 
 
 def whole(number: int) -> int | float:
-    """Return a number in the first type of Int32, Int64 and Double that can represent it."""
+    """Return a number as an Int32, Int64 or Double, whichever is the first that can represent it."""
     if -(2**31) <= number < 2**31:
         return int(number)
     return Int64(number) if -(2**63) <= number < 2**63 else float(number)

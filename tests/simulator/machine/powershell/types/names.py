@@ -263,7 +263,7 @@ def resolve(name: str) -> str:
 
 
 def is_missing(name: str) -> bool:
-    """Return whether a type cannot exist, because PowerShell has loaded no namespace that could contain it."""
+    """Return whether a type cannot exist, because no assembly that PowerShell has loaded contains its namespace."""
     root, dot, _ = name.casefold().partition(".")
     return bool(dot) and root not in _NAMESPACES
 
