@@ -336,7 +336,7 @@ def _status(machine: Machine) -> object:
 
 
 def on_boot(machine: Machine) -> None:
-    """Remove the routes that are neither persistent nor from DHCP, and check whether the node is still reachable."""
+    """Remove the routes that are neither persistent nor from DHCP. Make the node unreachable if its address is gone."""
     state = state_of(machine)
     state.routes = [item for item in state.routes if item.persistent or item.origin == "Dhcp"]
     settle(machine)
