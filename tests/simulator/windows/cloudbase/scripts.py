@@ -22,7 +22,7 @@ _UTILS = "plugins.common.userdatautils"
 
 
 def plugin_result(code: int) -> tuple[int, bool]:
-    """Return a plugin's state after the exit code of its script, and whether the machine has to reboot.
+    """Return the plugin state that a script's exit code stands for, and whether the machine has to reboot.
 
     The exit codes 1001 and 1003 request a reboot; 1002 and 1003 request that the plugin run again at the next start.
     """
@@ -72,7 +72,7 @@ def run_file(run: CloudbaseRun, path: str) -> int:
 
 
 def _without_bash(run: CloudbaseRun, module: str, what: str) -> int:
-    """Log that Windows has no bash, and return 0 as the exit code of the script."""
+    """Log the error of a bash script, which Windows cannot run, and return 0 as its exit code."""
     reason = "[WinError 2] The system cannot find the file specified"
     run.log("WARNING", module, f"An error occurred during {what} execution: '{reason}'")
     return 0

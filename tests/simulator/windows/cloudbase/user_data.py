@@ -59,7 +59,7 @@ def template_engine(data: bytes) -> JinjaEngine | None:
 class CloudbaseUserDataPlugin:
     """cloudbase-init's UserDataPlugin.
 
-    Plugins are created without arguments, so `own_plugins.py` derives a subclass whose `run` attribute is set.
+    A plugin's constructor has no parameters, so `own_plugins.py` sets the attribute `run` in a subclass.
     """
 
     run: CloudbaseRun

@@ -112,7 +112,7 @@ class OperationOptions:
 
 @dataclass
 class CurlCommandLine:
-    """The operations and warnings of a command line and of the configuration files named on the command line."""
+    """The operations and warnings that result from a command line and the configuration files that it names."""
 
     version: Version
     read_config: Callable[[str], str]

@@ -28,7 +28,7 @@ class CurlRequest:
         method: the HTTP method.
         body: the body to send.
         offset: the start of the requested range; 0 for the whole file.
-        trusted: whether credentials may be sent to this host, because it is the host of the first request.
+        trusted: whether this host is the host of the first request, so that credentials may be sent to it.
     """
 
     url: SplitResult

@@ -353,7 +353,7 @@ def _split(url: str, config: OperationOptions, protocols: Protocols = _GIVEN) ->
 def _allowed(given: str, without: str) -> set[str]:
     """Return the protocols that a value of `--proto` or `--proto-redir` allows.
 
-    `=a,b` allows only a and b; `+a` and `-b` change the protocols that are allowed without the option.
+    `=a,b` allows only a and b. `+a` adds a to the protocols that are allowed by default, and `-b` removes b from them.
     """
     if given.startswith("="):
         return set(given[1:].split(","))

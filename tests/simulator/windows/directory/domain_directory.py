@@ -88,7 +88,7 @@ class DomainDirectory:
         return query.casefold().rstrip(".") == f"_ldap._tcp.dc._msdcs.{self.name}".casefold()
 
     def create_account(self, computer: str, user: str, password: str, unit: str = "") -> None:
-        """Create the account of a computer that joins the domain, or use an existing account of the same creator.
+        """Create the account of a computer that joins the domain, or reuse an account that the same user created.
 
         Raises:
             NetJoinError: the domain controller refuses the request.

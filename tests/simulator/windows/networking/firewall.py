@@ -124,9 +124,9 @@ def _check(rule: Rule) -> Rule:
 
 
 def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
-    """Return the rules that a cmdlet selects by name, display name, group or input objects, or else all rules.
+    """Return the rules that a cmdlet selects by name, display name, group or input objects.
 
-    Get-NetFirewallRule also selects by Enabled, Direction and Action.
+    If none of these is given, return all rules. Get-NetFirewallRule also selects by Enabled, Direction and Action.
     """
     rules = machine.part(Firewall).rules
     inputs = [

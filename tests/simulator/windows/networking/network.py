@@ -286,7 +286,7 @@ def resolve_name(machine: Machine, bound: Bound) -> Iterable[object]:
 def ipconfig(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate ipconfig.exe.
 
-    /all and /flushdns are modelled. The other known options only add the host name to the output.
+    /all and /flushdns are modelled. Other known options have no effect, except that the output shows the host name.
     """
     known = {"/all", "/allcompartments", "/flushdns", "/registerdns", "/renew", "/release", "/displaydns"}
     words = [argument.casefold() for argument in run.argv]
@@ -336,7 +336,7 @@ def _status(machine: Machine) -> object:
 
 
 def on_boot(machine: Machine) -> None:
-    """Remove the routes that are neither persistent nor from DHCP, and check whether the node is still reachable."""
+    """Remove the routes that are neither persistent nor from DHCP. Make the node unreachable if its address is gone."""
     state = state_of(machine)
     state.routes = [item for item in state.routes if item.persistent or item.origin == "Dhcp"]
     settle(machine)

@@ -231,7 +231,7 @@ def next_index(state: NetworkState) -> int:
 
 
 def reachable(machine: Machine) -> bool:
-    """Return whether the node has its address from the fleet file, even during duplicate address detection."""
+    """Return whether an interface has the address of the node. Duplicate address detection may still be running."""
     return any(
         address.address == machine.address
         for item in state_of(machine).interfaces.values()

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The RemoteAccess module of PowerShell: routing and the BGP router. VPN and DirectAccess are not modelled.
 
-Install-RemoteAccess works only after its features were installed and the server was restarted
+Install-RemoteAccess works only after the required features were installed and the server was restarted
 (docs.rke2.io/networking/windows_bgp). On a new server, the RemoteAccess service is disabled (see "Security
 guidelines for system services" in learn.microsoft.com). Microsoft documents neither the start type of the service after
 Install-RemoteAccess nor the error messages. Users report the start type `Manual`, and projectcalico/calico#11714 quotes

@@ -26,7 +26,7 @@ _KEYS = ("LocalAddress", "LocalPort", "RemoteAddress", "RemotePort", "OwningProc
 
 
 def _ports(machine: Machine) -> Iterator[tuple[int, Port]]:
-    """Yield the number and the details of each port on which RPC, SMB, WinRM or another program listens."""
+    """Yield the number and the details of each listening port: those of RPC, SMB, WinRM and other programs."""
     yield 135, Port("::", "svchost")
     yield 445, Port("::", "System")
     service = machine.services.get("WinRM")

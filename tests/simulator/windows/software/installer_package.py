@@ -35,8 +35,8 @@ class InstallerPackage:
     Args:
         programs: maps the Windows path of each executable to the identity of the program.
         texts: maps the Windows path of each text file to its contents.
-        generated: maps the Windows path of each text file that the package's custom actions write to its contents.
-            These files stay when the product is removed.
+        generated: the text files that the package's custom actions write, as a map from the Windows path to the
+            contents. These files stay when the product is removed.
         users: the local users that the package creates.
         system_property: a public property. If it is set, the services run as LocalSystem, and `users` are not
             created.

@@ -245,7 +245,7 @@ def get_info(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def on_boot(machine: Machine) -> None:
-    """At boot, start the scheduled tasks that have a startup trigger. The services have already started then."""
+    """At boot, start the scheduled tasks that have a startup trigger. By then, the services have already started."""
     for task in machine.part(Tasks).tasks.values():
         if task.state == "Running":
             task.state, task.last_result = "Ready", _TERMINATED

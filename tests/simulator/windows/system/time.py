@@ -275,7 +275,8 @@ def _resync(machine: Machine, options: Mapping[str, str]) -> ProgramResult:
 def _largest_correction(machine: Machine) -> int:
     """Return the maximum number of seconds by which the Windows Time service corrects the clock.
 
-    This is MaxPosPhaseCorrection or MaxNegPhaseCorrection from the registry. The default is 15 hours. Source:
+    It is read from the registry: MaxNegPhaseCorrection if the clock is ahead, otherwise MaxPosPhaseCorrection. The
+    default is 15 hours. Source:
     https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings
     """
     name = "MaxNegPhaseCorrection" if machine.clock.offset > 0 else "MaxPosPhaseCorrection"

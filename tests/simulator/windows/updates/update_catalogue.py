@@ -124,12 +124,12 @@ def read(document: Mapping[str, Any]) -> Update:
 
 
 def for_build(build: int) -> tuple[Update, ...]:
-    """Return the updates in the catalogue for a build of Windows, oldest first."""
+    """Return the updates in the catalog for a build of Windows, oldest first."""
     return tuple(update for update in _catalogue() if not update.builds or build in update.builds)
 
 
 def find(kb: str, build: int | None = None) -> Update | None:
-    """Return the update with a KB article from the catalogue, or None if the catalogue does not contain it.
+    """Return the update with a given KB article from the catalog, or None if the catalog does not contain it.
 
     Args:
         build: the build of Windows to which the update must apply; None for any build.

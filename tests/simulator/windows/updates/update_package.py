@@ -88,7 +88,7 @@ def make(
     """Return the contents of an update file.
 
     Args:
-        update: the update, which need not be in the catalogue.
+        update: the update, which need not be in the catalog.
         container: the type of file.
         signer: a key of SIGNERS; None for no signature. An update that is `test_signed` is signed by `test` by default.
         size: the approximate size in bytes. It has an effect only if it is larger than the minimum size.

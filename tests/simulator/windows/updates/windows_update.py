@@ -65,7 +65,7 @@ def reboot_required(machine: Machine) -> bool:
 
 
 def search(machine: Machine, selection: Selection = "default") -> list[Update]:
-    """Search for updates. Return those that are offered, not installed and not superseded.
+    """Search for updates. Return the offered updates that are applicable, without superseded ones.
 
     Raises:
         AgentError: the search fails.
@@ -78,7 +78,7 @@ def search(machine: Machine, selection: Selection = "default") -> list[Update]:
 
 
 def _start(machine: Machine) -> None:
-    """Start the wuauserv service on behalf of any user. Raise AgentError if it does not start."""
+    """Start the wuauserv service, whatever rights the user has. Raise AgentError if it does not start."""
     problem = start_service(machine, "wuauserv")
     if problem:
         raise AgentError(problem)
@@ -125,7 +125,7 @@ def _from_microsoft(machine: Machine) -> list[Update]:
 def _named(machine: Machine, entries: Iterable[object]) -> list[Update]:
     """Return the updates from a list in the fleet file. The list contains KB articles or definitions of updates.
 
-    Articles that are not in the catalogue are left out.
+    Articles that are not in the catalog are left out.
     """
     found: list[Update] = []
     for entry in entries:

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Parse WQL queries, and evaluate their conditions.
 
-Only `SELECT … FROM class WHERE …` is modelled, with comparisons (including LIKE) that AND and OR join.
+Only `SELECT … FROM class [WHERE …]` is modelled. The condition consists of comparisons (including LIKE) joined by AND
+and OR.
 
 Source: https://learn.microsoft.com/windows/win32/wmisdk/wql-sql-for-wmi
 """
