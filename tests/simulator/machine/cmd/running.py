@@ -167,7 +167,7 @@ class CmdShell:
         return self.session.machine.files.read_bytes(self.session.absolute(target))
 
     def _opened(self, item: CmdRedirection, target: str) -> str:
-        """Check that the file of a redirection can be used, and empty it if output replaces its contents.
+        """Check that a redirection's file can be used, and create or empty it for output as cmd.exe does.
 
         Return an error message, or an empty string if the file can be used.
         """
