@@ -135,7 +135,7 @@ class FunctionParameter(SyntaxNode):
 
 @dataclass(frozen=True)
 class Block(SyntaxNode):
-    """A script block: its parameters, and its statements by named block."""
+    """A script block: its parameters, and the statements of its body and of its `begin`, `process` and `end` blocks."""
 
     body: tuple[SyntaxNode, ...]
     parameters: tuple[FunctionParameter, ...] = ()
