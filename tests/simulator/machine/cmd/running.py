@@ -368,7 +368,7 @@ def run_batch(session: Session, path: str, arguments: Sequence[str], stdin: Inpu
 
 
 def _blocks(text: str) -> list[str]:
-    """Return the lines of a batch file without empty lines and comments (`::`). The lines of a block are one item."""
+    """Return the lines of a batch file without empty lines and `::` comments. A block in parentheses is one item."""
     found: list[str] = []
     block, depth = "", 0
     for line in text.replace("\r\n", "\n").split("\n"):

@@ -147,7 +147,7 @@ class Block(SyntaxNode):
 
     @property
     def advanced(self) -> bool:
-        """Whether the block is an advanced function, that is, it has [CmdletBinding()] or a [Parameter()]."""
+        """Whether the block is an advanced function, which has a [CmdletBinding()] or [Parameter()] attribute."""
         own = any(item.name == "cmdletbinding" for item in self.attributes)
         return own or any(item.name == "parameter" for each in self.parameters for item in each.attributes)
 
