@@ -136,7 +136,7 @@ class CmdletOutput:
 
 
 def not_found(name: str) -> CmdletError:
-    """Return PowerShell's error about a command that does not exist."""
+    """Return PowerShell's error for a command that does not exist."""
     error = CmdletError(
         "ObjectNotFound",
         "CommandNotFoundException",

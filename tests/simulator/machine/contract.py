@@ -57,7 +57,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class ParameterPlace:
-    """The position and flags of a parameter in one parameter set."""
+    """Whether a parameter is mandatory in one parameter set, and its position there."""
 
     mandatory: bool = False
     position: int | None = None

@@ -35,7 +35,7 @@ _FULL_NAMES = {
 
 
 class ConversionError(Exception):
-    """PowerShell cannot convert a value. The text is the reason, without the sentence that names the parameter."""
+    """PowerShell cannot convert a value. The message is the reason, without the sentence that names the parameter."""
 
 
 def full_type(short: str) -> str:

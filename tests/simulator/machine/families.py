@@ -102,11 +102,11 @@ def names() -> tuple[str, ...]:
 def declared(project: Path = _PROJECT) -> list[EntryPoint]:
     """Return the entry points that declare the simulator's layers.
 
-    The simulator works in a checkout without installation, because the checkout's pyproject.toml declares the layers.
-    Installed packages do not contain this file.
+    They come from installed packages and from the checkout's pyproject.toml, so that the simulator works in a checkout
+    without installation. Installed packages do not contain this file.
 
     Args:
-        project: the pyproject.toml of the simulator; ignored if it does not exist.
+        project: the checkout's pyproject.toml; ignored if it does not exist.
     """
     found = {entry.name: entry for entry in entry_points(group=GROUP)}
     if project.is_file():

@@ -189,7 +189,7 @@ class FileSystem:
     def delete(self, path: str) -> None:
         """Delete a file, or a folder with its contents. Raise FileNotFoundError or AccessDeniedError on failure.
 
-        If the acting user may not delete some of the contents, delete everything else and then raise AccessDeniedError.
+        If the acting user is not allowed to delete some of the contents, delete the rest, then raise AccessDeniedError.
         """
         real = self.real(path)
         if not real.exists() and not real.is_symlink():
@@ -207,7 +207,7 @@ class FileSystem:
         self.open.deleted(path)
 
     def move(self, path: str, destination: str) -> None:
-        """Move a file or folder. Replace a file at the destination. Raise a subclass of OSError on failure."""
+        """Move a file or folder, and replace any file at the destination. Raise a subclass of OSError on failure."""
         source, target = self.real(path), self.real(destination)
         self.guard.require_delete(path)
         if target.exists() and normalise(path).casefold() != normalise(destination).casefold():

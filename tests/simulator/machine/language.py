@@ -36,7 +36,7 @@ def set_language(machine: Machine, name: str) -> None:
 
 
 def printed(machine: Machine, path: str, text: str) -> bytes:
-    """Return the bytes that a program prints for a text.
+    """Return the bytes that a program prints for a string.
 
     The programs in `_PROGRAMS` print in the OEM code page, and all others in UTF-8.
 

@@ -64,7 +64,7 @@ class OpenFiles:
                 self._handles.remove(handle)
 
     def hold_until_end(self, path: str, access: str, share: str, process: Process) -> None:
-        """Keep a file open until a process ends. The arguments are the same as for `hold`."""
+        """Keep a file open until `process` ends. The other arguments are the same as for `hold`."""
         key = normalise(path).casefold()
         with self._lock:
             self._handles.append(Handle(key, frozenset(access), frozenset(share), process.name, process))

@@ -167,7 +167,7 @@ class CmdShell:
         return self.session.machine.files.read_bytes(self.session.absolute(target))
 
     def _opened(self, item: CmdRedirection, target: str) -> str:
-        """Check that the file of a redirection can be used, and empty it if output replaces its contents.
+        """Check that a redirection's file can be used, and create or empty it for output as cmd.exe does.
 
         Return an error message, or an empty string if the file can be used.
         """
@@ -368,7 +368,7 @@ def run_batch(session: Session, path: str, arguments: Sequence[str], stdin: Inpu
 
 
 def _blocks(text: str) -> list[str]:
-    """Return the lines of a batch file without empty lines and comments (`::`). The lines of a block are one item."""
+    """Return the lines of a batch file without empty lines and `::` comments. A block in parentheses is one item."""
     found: list[str] = []
     block, depth = "", 0
     for line in text.replace("\r\n", "\n").split("\n"):

@@ -31,7 +31,7 @@ RIGHTS = {
 
 
 def _name(machine: Machine, who: str) -> str:
-    """Return the name that .NET displays for the account with a SID or an SDDL abbreviation."""
+    """Return the name that .NET displays for an account, which is given as a SID or an SDDL abbreviation."""
     full = sid(who)
     return accounts.name_of(machine, full) or full
 

@@ -142,7 +142,7 @@ def _target(machine: Machine, real: Path) -> str:
 
 
 def _version(machine: Machine, place: ProviderItem, path: str) -> PSObject:
-    """Return a file's version information, which is only the path if the file is not a simulated program."""
+    """Return a file's version information. It contains only the path if the file is not a simulated program."""
     found = None
     if machine.files.is_file(place.path):
         with machine.files.real(place.path).open("rb") as file:

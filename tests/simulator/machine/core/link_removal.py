@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def links_below(machine: Machine, path: str) -> list[str]:
-    """Return the symbolic links below a folder that Remove-Item cannot remove because they point to folders.
+    """Return the symbolic links to folders that are below a folder. Remove-Item cannot remove these links.
 
     Windows PowerShell treats them like junctions. See PowerShell/PowerShell#621 (fixed in PowerShell 6) and
     ansible/ansible#48327. In PowerShell 7 and for a folder that is itself a link, the list is empty.

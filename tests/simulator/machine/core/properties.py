@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulate cmdlets for the properties of items: registry values, and properties of files (only a date can be set).
+"""Simulate cmdlets for the properties of items: registry values, and properties of files.
 
+The only property of a file that can be set is its modification date.
 The error ids and conversions come from RegistryProvider.cs of PowerShell
 (https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/namespaces/RegistryProvider.cs).
 """

@@ -264,7 +264,7 @@ def failure(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def _actions(words: str) -> list[tuple[str, int]]:
-    """Parse pairs of an action and a delay, such as `restart/5000//1000`. An empty action means to do nothing."""
+    """Parse pairs of an action and a delay, such as `restart/5000//1000`. An empty action does nothing."""
     parts = words.replace('"', "").split("/")
     if parts in ([""], ["", ""]):
         return []

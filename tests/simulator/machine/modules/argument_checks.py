@@ -34,7 +34,7 @@ class NoCheckModeError(Exception):
 
 
 def net_name(value: object) -> str:
-    """Return the .NET type of a value from the module's JSON."""
+    """Return the .NET type of a value in a module's JSON arguments."""
     names: tuple[tuple[type, str], ...] = (
         (bool, "System.Boolean"),
         (int, "System.Int32"),
@@ -46,7 +46,7 @@ def net_name(value: object) -> str:
 
 
 def net_text(value: object) -> str:
-    """Return the result of ToString() for a value from the module's JSON."""
+    """Return the result of ToString() for a value in a module's JSON arguments."""
     if isinstance(value, (bool, str, int, float)):
         return str(value)
     return net_name(value)

@@ -59,9 +59,9 @@ def _place(found: list[str], element: str) -> int:
 
 
 def _add(found: list[str], elements: list[str]) -> bool:
-    """Add elements to a list so that they stand in their given order. Return whether this changes the list.
+    """Add elements to a list so that it contains them in the given order. Return whether this changes the list.
 
-    A missing element is appended. An element that stands before its predecessor is moved to the end.
+    A missing element is appended. An element that comes before the one that it should follow is moved to the end.
     """
     last, changed = -1, False
     for element in elements:

@@ -128,7 +128,10 @@ def _fragment(name: str, utilities: Iterable[str]) -> Mapping[str, Any]:
 
 
 def _merged(spec: Mapping[str, Any], fragment: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge a fragment into a specification, whose values take precedence. Join lists, as MergeFragmentSpec does."""
+    """Merge a fragment into a specification as MergeFragmentSpec does.
+
+    Lists are joined. For other values, those in the specification take precedence.
+    """
     made = dict(spec)
     for key, value in fragment.items():
         if key not in made:

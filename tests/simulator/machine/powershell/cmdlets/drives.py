@@ -17,11 +17,11 @@ _DRIVES = ("function", "variable", "alias")
 
 
 def answer(run: Interpreter, bound: Bound) -> list[object] | None:
-    """Return the result of a cmdlet for paths on `Function:`, `Variable:` or `Alias:`, or None for other paths.
+    """Return a cmdlet's result for paths on `Function:`, `Variable:` or `Alias:`, or None if none is on these drives.
 
     Raises:
-        NotModelled: the cmdlet is neither Test-Path nor Get-Item, a path has a wildcard or is on another drive, or
-            Get-Item finds no entry.
+        NotModelled: the cmdlet is neither Test-Path nor Get-Item, a path has a wildcard or no name, only some of the
+            paths are on these drives, or Get-Item finds no entry.
     """
     found: list[object] = []
     paths = [text for key in ("Path", "LiteralPath") if key in bound for text in bound.texts(key)]

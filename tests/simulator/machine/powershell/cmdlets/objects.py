@@ -23,7 +23,7 @@ from simulator.machine.powershell.types.plain_text import to_text
 
 
 def where(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Where-Object with a property for a caller that is not a PowerShell script."""
+    """Simulate `Where-Object -Property` for a caller that is not a PowerShell script."""
     name, requested = bound.text("Property"), bound.get("Value")
     operator = next((key.casefold() for key in bound if key.casefold() in OPERATORS), "")
     for item in given(bound):

@@ -46,7 +46,7 @@ def write_error(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _function(bound: Bound) -> str:
-    """Return a comma and the name of the running function, or an empty string outside a function."""
+    """Return the suffix of an error id (`,` and the running function's name), or an empty string outside a function."""
     scope: VariableScope | None = host(bound).variables.scope
     while scope is not None:
         found = scope.variables.get("myinvocation")

@@ -86,7 +86,7 @@ def table(rows: Sequence[PSObject], columns: Sequence[str], *, headers: bool = T
 
 
 def _cut(text: str, width: int) -> str:
-    """Return the cell of a column with a fixed width. Windows PowerShell 5.1 ends truncated text with three dots."""
+    """Truncate text to a column's fixed width. Windows PowerShell 5.1 ends truncated text with three dots."""
     return text if len(text) <= width or not width else text[: width - 3] + "..."
 
 

@@ -232,7 +232,7 @@ def _called(value: object, name: str, method: tuple[int, int, object], arguments
 
 
 def index(value: object, at: object) -> object:
-    """Return `value[at]`, or None if a hash table does not have the key, or a list does not have the position.
+    """Return `value[at]`, or None if a hash table does not contain the key or a list is too short.
 
     Raises:
         CmdletError: the value or the index is null, or the value cannot be indexed.

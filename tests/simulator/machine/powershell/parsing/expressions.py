@@ -190,7 +190,7 @@ class Expressions:
         return tuple(arguments)
 
     def primary(self, scanner: TextScanner) -> SyntaxNode:
-        """Parse a literal, a variable or an expression in brackets."""
+        """Parse a string, number or variable, or one of `(…)`, `$(…)`, `@(…)`, `@{…}` and `{…}`."""
         text = strings.string(scanner, lambda inner: self._parent.statements(inner, ")"))
         if text is not None:
             return text

@@ -108,7 +108,7 @@ class TextScanner:
         return re.compile(pattern, re.IGNORECASE).match(self.text, self.position)
 
     def keyword(self, *words: str) -> str | None:
-        """Consume the next word if it is one of the given words. Return this word in lower case, or None for others."""
+        """Consume the next word if it is one of the given words. Return it in lower case, or None if it is not."""
         found = self.see(r"[A-Za-z]+(?![\w\-.\\:/])")
         if found and found[0].casefold() in words:
             self.position = found.end()
@@ -135,8 +135,8 @@ class TextScanner:
 def _number(digits: str, suffix: str, size: str) -> int | float:
     """Return the value of a number literal.
 
-    It is a Double if the literal has a decimal point or an exponent. Otherwise, it is an Int64 if the literal has the
-    suffix `l` or does not fit into an Int32, and else an Int32.
+    It is a Double if the literal has a decimal point or an exponent. Otherwise, it is an Int32, or an Int64 if the
+    literal has the suffix `l` or does not fit into an Int32.
     """
     lower = digits.casefold()
     if suffix == "d" or (suffix and size):

@@ -67,7 +67,7 @@ def _double_quoted(scanner: TextScanner, statements: Callable[[TextScanner], tup
 
 
 def expand(text: str, statements: Callable[[TextScanner], tuple[SyntaxNode, ...]]) -> SyntaxNode:
-    """Parse the text of an expandable string without its delimiters, or of an unquoted command argument."""
+    """Parse the text between the delimiters of an expandable string, or an unquoted command argument."""
     scanner = TextScanner(text)
     parts: list[SyntaxNode] = []
     plain = ""
@@ -91,7 +91,10 @@ def _joined(parts: list[SyntaxNode], text: str) -> SyntaxNode:
 def _piece(
     scanner: TextScanner, statements: Callable[[TextScanner], tuple[SyntaxNode, ...]]
 ) -> tuple[str, SyntaxNode | None]:
-    """Consume one character, escape, variable or `$( )` of an expandable string. Return its text, or an expression."""
+    """Consume one character, escape, variable or `$( )` of an expandable string.
+
+    Return (text, None) for a character or escape, or ("", expression) for a variable or `$( )`.
+    """
     char = scanner.peek()
     if char == "`":
         escaped = scanner.peek(2)[1:]

@@ -135,7 +135,7 @@ class FunctionParameter(SyntaxNode):
 
 @dataclass(frozen=True)
 class Block(SyntaxNode):
-    """A script block: its parameters, and its statements by named block."""
+    """A script block: its parameters, and the statements of its body and of its `begin`, `process` and `end` blocks."""
 
     body: tuple[SyntaxNode, ...]
     parameters: tuple[FunctionParameter, ...] = ()
@@ -147,7 +147,7 @@ class Block(SyntaxNode):
 
     @property
     def advanced(self) -> bool:
-        """Whether the block is an advanced function, that is, it has [CmdletBinding()] or a [Parameter()]."""
+        """Whether the block is an advanced function, which has a [CmdletBinding()] or [Parameter()] attribute."""
         own = any(item.name == "cmdletbinding" for item in self.attributes)
         return own or any(item.name == "parameter" for each in self.parameters for item in each.attributes)
 

@@ -48,7 +48,7 @@ _KNOWN = frozenset(
 
 
 class Present:
-    """The placeholder for the value of a parameter of which only the name is given, such as a switch."""
+    """The placeholder for the value of a parameter that is given without a value, such as a switch."""
 
 
 PRESENT = Present()
