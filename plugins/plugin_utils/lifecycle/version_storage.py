@@ -50,7 +50,8 @@ class VersionStorage:
             *(installable(one.component, one.version, one.resources, "{}") for one in variants),
         ]
         self._calls: list[list[Call]] = []
-        """Groups of calls that `write` runs. All calls of a group must be in the same batch."""
+        """Lists of calls that `write` runs: one for each changed file, and one that removes batches that are no longer
+        needed. `write` never splits a list between two batches."""
         self._changes: list[Planned] = []
 
     def observe(self) -> InstallationPlan:
@@ -116,7 +117,7 @@ class VersionStorage:
         calls: t.Mapping[str, CallResult],
         windows: WindowsInfo,
     ) -> list[list[Call]]:
-        """Return the groups of calls that write new and changed files, and remove batches that are no longer needed."""
+        """Return the lists of calls that write new and changed files, and remove batches that are no longer needed."""
         first = len(self._plans.resources)
         positions = {one.name: first + number for number, one in enumerate(version_script.resources(self._expected))}
         self._changes = []
@@ -125,17 +126,17 @@ class VersionStorage:
             change = resource.plan(questions.answers(calls, position), windows)
             if change is not None:
                 self._changes.append(Planned(position=position, resource=resource, change=change))
-        groups = [version_script.unused(versions, calls), *(apply_calls(planned) for planned in self._changes)]
-        return [group for group in groups if group]
+        lists = [version_script.unused(versions, calls), *(apply_calls(planned) for planned in self._changes)]
+        return [one for one in lists if one]
 
 
-def _batches(groups: t.Sequence[t.Sequence[Call]]) -> list[Batch]:
-    """Distribute groups of calls over as few batches as the size limit allows. Each group stays in one batch."""
+def _batches(lists: t.Sequence[t.Sequence[Call]]) -> list[Batch]:
+    """Distribute lists of calls over as few batches as the size limit allows. Each list stays in one batch."""
     batches: list[Batch] = []
-    for group in filter(None, groups):
-        joined = Batch(calls=(*batches.pop().calls, *group)) if batches else Batch(calls=tuple(group))
-        if len(json.dumps(joined.to_wire())) > MAX_BATCH_BYTES - ENVELOPE and len(joined.calls) > len(group):
-            batches += [Batch(calls=joined.calls[: -len(group)]), Batch(calls=tuple(group))]
+    for calls in filter(None, lists):
+        joined = Batch(calls=(*batches.pop().calls, *calls)) if batches else Batch(calls=tuple(calls))
+        if len(json.dumps(joined.to_wire())) > MAX_BATCH_BYTES - ENVELOPE and len(joined.calls) > len(calls):
+            batches += [Batch(calls=joined.calls[: -len(calls)]), Batch(calls=tuple(calls))]
         else:
             batches.append(joined)
     return batches

@@ -107,7 +107,9 @@ def place(daemon_set: t.Mapping[str, t.Any]) -> str:
 
 
 def manager(daemon_set: t.Mapping[str, t.Any]) -> Manager | None:
-    """Return the manager of a DaemonSet, or None if the DaemonSet names no known manager.
+    """Return the manager of a DaemonSet: the controller of its owner, or the tool that its labels or annotations name.
+
+    Return None if the DaemonSet has no owner and names no known tool.
 
     Args:
         daemon_set: an entry of `unbound_daemon_sets` in the result of cluster_info.

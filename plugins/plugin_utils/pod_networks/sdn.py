@@ -22,8 +22,9 @@ class SdnBridge(Flannel):
     def cni_configuration(self, internal_ip: str = "") -> dict[str, t.Any]:
         """Return the configuration of flannel's CNI plugin, with Microsoft's plugin as its delegate.
 
-        flannel's plugin adds the name, and the type and subnet of host-local. Microsoft's plugins pass no other fields
-        on to host-local (microsoft/windows-container-networking#64).
+        To the delegate's configuration, flannel's plugin adds `name`, and `ipam` with the type host-local and the
+        node's subnet. Microsoft's plugins pass no other fields of `ipam` on to host-local
+        (microsoft/windows-container-networking#64).
 
         Args:
             internal_ip: address of the node in the cluster; empty if unknown.

@@ -173,7 +173,7 @@ class ContainerImage(InStore):
             raise ResourceError("digest", self.digest, "expected sha256: followed by 64 hexadecimal digits")
         if self.digest is not None and "@" in self.name and not self.name.endswith(self.digest):
             raise ResourceError(
-                "digest", self.digest, "expected the digest that name contains, or a name without a digest"
+                "digest", self.digest, "expected the same digest as in the name, or a name without a digest"
             )
         for option in ("size", "likely_size"):
             if (getattr(self, option) or 0) < 0:

@@ -106,8 +106,10 @@ def parse_request(data: bytes, max_envelope_size: int) -> WsmanRequest:
     except ET.ParseError as error:
         raise ValueError(str(error)) from error
     body = root.find(f"{{{SOAP}}}Body")
-    if root.tag != f"{{{SOAP}}}Envelope" or body is None:
-        raise ValueError(f"expected a SOAP envelope with a body, got the element {root.tag}")
+    if root.tag != f"{{{SOAP}}}Envelope":
+        raise ValueError(f"expected a SOAP envelope, got the element {root.tag}")
+    if body is None:
+        raise ValueError("expected a SOAP envelope with a body, got an envelope without one")
 
     def text(path: str, default: str = "") -> str:
         found = root.findtext(f"{{{SOAP}}}Header/{path}")

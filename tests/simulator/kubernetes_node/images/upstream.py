@@ -5,8 +5,8 @@
 registry.k8s.io/pause is built for 1809 and ltsc2022, and 3.10.2 also for ltsc2025 (kubernetes/kubernetes
 `build/pause/Makefile`). registry.k8s.io/e2e-test-images/agnhost is built for 1809 and ltsc2022, and since 2.62.0 also
 for ltsc2025 (`test/images/agnhost/BASEIMAGE`, kubernetes/kubernetes#136727). The builds of the base images are taken
-from Microsoft's artifact registry. windows-host-process-containers-base-image has one platform without a version
-(https://github.com/microsoft/windows-host-process-containers-base-image).
+from Microsoft's artifact registry. windows-host-process-containers-base-image has only one platform, Windows without
+an `os.version` (https://github.com/microsoft/windows-host-process-containers-base-image).
 """
 
 from __future__ import annotations

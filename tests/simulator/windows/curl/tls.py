@@ -8,9 +8,9 @@
   (see --ssl-no-revoke and --ssl-revoke-best-effort in https://curl.se/docs/manpage.html).
 - --cacert has had an effect with Schannel since 7.60 (https://curl.se/changes.html). With --cacert, curl itself checks
   the chain (lib/vtls/schannel_verify.c), with the errors of CertGetCertificateChain.
-- The exit code depends on the version (see curl's lib/vtls/schannel.c). Any error of InitializeSecurityContext results
-  in 35. An untrusted root results in 60 in curl 7.57 to 7.61, in 77 from 7.62 on, and again in 60 from 8.0 on. A wrong
-  host name results in 60 from 8.0 on.
+- The exit code depends on the version (see curl's lib/vtls/schannel.c). Errors of InitializeSecurityContext result in
+  35, with two exceptions. An untrusted root results in 60 in curl 7.57 to 7.61, in 77 from 7.62 until before 8.0, and
+  in 60 from 8.0 on. A wrong host name results in 60 from 8.0 on.
 - Messages name CRYPT_E errors only in versions after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
 """
 
