@@ -32,7 +32,7 @@ _TAIL = 200
 """Number of lines that are read from the end of each log."""
 _MOST_PLUGINS = 50
 _NEEDED = (_MACHINE.id("services"), _MACHINE.id("registry"), _KUBELET.id("kubelet-files"))
-"""IDs of the calls of the first remote command that must succeed. Without their results, a machine would seem to be
+"""IDs of the calls that must succeed in the first remote command. Without their results, a machine would seem to be
 unprepared or not to have joined a cluster."""
 
 

@@ -20,7 +20,7 @@ of the built-in administrator, it is the SID of the account."""
 
 
 def registry_entry(resource: Resource) -> dict[str, Json]:
-    """Return the registry value that marks a resource, as a parameter of the `@read-registry` verb."""
+    """Return the path and name of the registry value that marks a resource, for `values` of `@read-registry`."""
     return {"path": KEY, "name": resource.title}
 
 

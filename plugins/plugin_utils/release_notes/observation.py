@@ -62,7 +62,7 @@ class ContentSources:
 
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> ContentSources:
-        """Return the runtime and the cache that the options of the release_notes module name.
+        """Return the runtime and the cache that are set in the options of the release_notes module.
 
         Raises:
             ResourceError: an option is invalid.

@@ -42,7 +42,7 @@ class UnknownMetadataServiceError(Exception):
 
 
 class CloudbaseService:
-    """A metadata service without data (EmptyMetadataService)."""
+    """The base class of metadata services. By itself, it is the service without data (EmptyMetadataService)."""
 
     name = "EmptyMetadataService"
 

@@ -39,7 +39,7 @@ class CalicoRelease:
 
     @property
     def windows(self) -> Mapping[str, str]:
-        """The Windows versions that have images, by the suffix of the image tag, such as `2022` for `ltsc2022`."""
+        """Maps the suffixes of the image tags, such as `ltsc2022`, to the images' Windows versions, such as `2022`."""
         found: Mapping[str, Any] = {}
         for first, versions in _data()["windows"].items():
             if numbers(self.version)[:2] >= numbers(first):
