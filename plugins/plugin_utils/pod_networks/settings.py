@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Data classes for a pod network: the settings of the network, its cluster and its nodes, its files and its services."""
+"""Data classes for a pod network: settings of the network, its cluster and its nodes, its files and its services."""
 
 from __future__ import annotations
 
