@@ -16,7 +16,7 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
 _LARGEST_MB = (1 << 32) - 1
-"""Windows keeps the sizes in 32-bit values (Win32_PageFileSetting)."""
+"""The largest size in MB: Windows stores sizes as 32-bit values. Source: Microsoft, "Win32_PageFileSetting class"."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,6 @@ def run(session: Session, script: str, *given: object) -> ScriptOutcome:
 
 
 def test_the_order_of_texts_that_differ_only_in_letters_of_other_lengths_is_not_modelled() -> None:
-    assert compare_texts("straße", "STRASSE") == 0
     with pytest.raises(NotModelled, match="the order of 'ß' and 'ss'"):
         compare_texts("ß", "ss", sensitive=True)
 
