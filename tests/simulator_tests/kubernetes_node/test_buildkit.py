@@ -4,10 +4,14 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from simulator.kubernetes_node.docker.build import add_layer
 from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.services import ServiceError
 
@@ -63,3 +67,13 @@ def test_buildkit_uses_the_address_in_its_configuration(node: Node, registry: Si
     assert "Access is denied" in build(node, f"{base}COPY Dockerfile /Dockerfile\n")[1]
     assert "not found" in build(node, f"{base}USER ContainerAdministrator\nCOPY nothing /x\n")[1]
     assert "no match for platform" in build(node, "FROM mcr.microsoft.com/windows/nanoserver:ltsc2025\n")[1]
+
+
+def test_a_diff_id_is_the_digest_of_the_uncompressed_layer() -> None:
+    layers: list[bytes] = []
+    config: dict[str, Any] = {}
+    for content in (b"first", b"second"):
+        add_layer(layers, config, {"Files/a.txt": content})
+    expected = [f"sha256:{hashlib.sha256(gzip.decompress(layer)).hexdigest()}" for layer in layers]
+    assert config == {"rootfs": {"type": "layers", "diff_ids": expected}}
+    assert len(set(expected)) == 2
