@@ -74,7 +74,7 @@ class ActionModule(ControllerAction):
         """Return the content of a bundle that serves all hosts of the play.
 
         Raises:
-            BundleError: a host has no result, or the results of two hosts contradict each other.
+            BundleError: a host has no result of bundle_content, or two hosts' results contradict each other.
         """
         contents = []
         for host, answer in registered(variables, results_var).items():

@@ -68,6 +68,6 @@ def _missing(resources: t.Sequence[Resource], planned: t.Sequence[Planned]) -> l
 def _is_missing(planned: Planned) -> bool:
     """Return whether a planned change needs a file of the bundle.
 
-    A change that only writes a manifest or pins an image needs no files.
+    A change that only writes a manifest or pins a container image needs no files.
     """
     return any(call.long for call in planned.change.calls)

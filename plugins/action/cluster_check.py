@@ -59,7 +59,7 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return the problems and findings of the comparison.
+        """Compare the host's variables with the cluster, and return the problems and findings.
 
         If there are problems, the task fails unless the option `fail` is false.
         """

@@ -36,7 +36,7 @@ options:
   allowed_code_policies:
     description:
       - Application control policies that you have already configured to allow the programs that this collection
-        installs. V(applocker) is AppLocker, V(wdac) is App Control for Business.
+        installs. V(applocker) is AppLocker, and V(wdac) is App Control for Business.
       - If the node enforces a policy that is not listed here, the module fails instead of making changes.
     type: list
     elements: str

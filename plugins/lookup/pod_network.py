@@ -13,7 +13,7 @@ description:
   - The lookup uses the variables C(cni_plugin), C(cni_run_as), C(cni_pods_subnet), C(cni_services_subnet),
     C(cni_network_policy), C(cni_block_wireserver), C(cni_block_imds), C(cni_azure_vnet_subnets) and
     C(container_runtime), and the variable with the mode of the network, such as C(cni_flannel_backend). If earlier
-    tasks read data from the cluster or the node, the lookup uses these data, too.
+    tasks have read data from the cluster or the node, the lookup also uses this data.
 options:
   _terms:
     description: The lookup takes no terms.

@@ -27,7 +27,7 @@ class ApiError(Exception):
         It is 0 if the API server could not be reached, and 400 if the response is unusable or the request invalid.
         """
         self.causes = dict(causes or {})
-        """Maps the reason of each cause that the response lists to the message of this cause."""
+        """Maps the reason of each cause in the response to the message of this cause."""
         self.retry_after = retry_after
         """Seconds after which the API server allows another attempt, or 0 if the response does not contain a time."""
         self.brief = brief or message

@@ -154,7 +154,7 @@ def _pools(cluster: Cluster) -> list[dict[str, t.Any]]:
 
 
 def _vxlan_setting(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any], name: str) -> int | None:
-    """Return a VXLAN setting of the Linux nodes, or None if it is not set, so that Calico's default applies."""
+    """Return a VXLAN setting of the Linux nodes, or None if it is not set and Calico's default applies."""
     variable, field = _VXLAN[name]
     text = variables.get(variable, "")
     if text.isascii() and text.isdigit():

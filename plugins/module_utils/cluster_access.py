@@ -36,7 +36,7 @@ class RequiredAccess(t.NamedTuple):
     namespace: str = ""
     group: str = ""
     name: str = ""
-    """Name of the object, if the run needs only one object. RBAC cannot limit the verb `create` to one name."""
+    """Name of the object, if the run needs only one. It is ignored for `create`, which RBAC cannot limit to a name."""
 
 
 _NAMESPACE = RequiredAccess("run flannel on Windows nodes", APPLY, "namespaces", name="kube-flannel")
@@ -240,7 +240,7 @@ REMOVALS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     "flannel_removal": (FLANNEL_DAEMON_SET, ("flannel", "sdnbridge", "sdnoverlay")),
     "calico_removal": ("kube-system/calico-node-windows", ("calico",)),
 }
-"""Maps the purpose of each removal, a key of NEEDS, to the removed DaemonSet and to the CNI plugins that use it."""
+"""Maps each key of NEEDS for removing a pod network to the removed DaemonSet and to the CNI plugins that use it."""
 NETWORK_DAEMON_SETS = frozenset(daemon_set for daemon_set, _networks in REMOVALS.values())
 """The DaemonSets (`NAMESPACE/NAME`) of pod networks that this collection creates and removes."""
 

@@ -19,7 +19,7 @@ class CordonMark(t.NamedTuple):
     """The content of a cordoned node's annotation: who cordoned the node, where and when."""
 
     by: str
-    """The owner, such as the name of the playbook. A playbook uncordons only nodes whose owner is its own name."""
+    """Who cordoned the node, such as the name of a playbook. A playbook uncordons only the nodes that it cordoned."""
     on: str
     """The machine on which the module that cordoned the node ran."""
     since: str

@@ -50,7 +50,7 @@ KINDS: t.Mapping[tuple[str, str], KnownKind] = types.MappingProxyType(
 
 
 class Reference(t.NamedTuple):
-    """The API version, kind, namespace and name of an object. `str` omits the API version, for messages."""
+    """The API version, kind, namespace and name of an object. For messages, `str()` omits the API version."""
 
     api_version: str
     kind: str

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Apply a set of Kubernetes objects, and delete objects that are no longer in the set.
 
-Nothing is changed before all checks have passed. The API server computes the result of each object in a dry run, and a
-conflict with another field manager ends the run. The only objects that are not checked are those in a namespace that
+Nothing is changed before all checks have passed. The API server computes the new state of each object in a dry run, and
+a conflict with another field manager ends the run. The only objects that are not checked are those in a namespace that
 the run itself creates. A ConfigMap records which objects belong to the set. It is written before new objects are
 created, so every created object is recorded even if the run is interrupted.
 """
@@ -97,7 +97,7 @@ class ObjectSet:
             items: the objects of the set.
 
         Raises:
-            ObjectSetError: the objects cannot be applied, or the content of the ConfigMap is invalid.
+            ObjectSetError: the objects cannot be applied, or the ConfigMap that records them has invalid content.
             ApiError: a request failed.
         """
         recorded = {one.reference: one for one in self._recorded()}
@@ -122,7 +122,7 @@ class ObjectSet:
 
         Raises:
             ApiError: a request failed. The next run makes the remaining changes.
-            ObjectSetError: the content of the ConfigMap is invalid.
+            ObjectSetError: the ConfigMap that records the objects has invalid content.
         """
         before = self._recorded()
         kept = [Recorded(one.of, one.adopted) for one in planned if one.action in (CREATED, CHANGED, UNCHANGED)]

@@ -80,8 +80,8 @@ def choose(
         nodes: all nodes of the cluster.
         names: names of the Windows nodes to check. If it is empty, `windows_count` applies.
         windows_count: how many Windows nodes to choose if `names` is empty; 0 means all.
-        linux_count: how many usable Linux nodes to choose; 0 means all. Nodes of the control plane are chosen only if
-            there are not enough workers.
+        linux_count: how many usable Linux nodes to choose; 0 means all. Otherwise, nodes of the control plane are
+            chosen only if there are not enough workers.
     """
     ordered = sorted(nodes, key=lambda node: (node.control_plane, node.name))
     windows = [node for node in ordered if node.os == WINDOWS]

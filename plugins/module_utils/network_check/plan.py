@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Plan which node connects to which node, and how (no I/O).
 
-The nodes of each operating system form a ring, in which each node connects to the next one. The number of connections
-is therefore proportional to the number of nodes, not to its square. Each node is the source and the target of
-connections between pods, the source of connections to Services and to the outside, and the target of connections to a
-NodePort.
+The nodes of each operating system form a ring, in which each node connects to the next one, and each Windows node is
+paired with one Linux node. The number of connections is therefore proportional to the number of nodes, not to its
+square. Each node is the source and the target of connections between pods, the source of connections to Services and to
+the outside, and the target of connections to a NodePort.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _node_ports(
 ) -> list[Check]:
     """Return the checks of connections to a NodePort on each node.
 
-    A different node connects to each node, and the controller does too if `from_controller` is true. The source is
+    Each node is tested from one other node, and also from the controller if `from_controller` is true. The source is
     never the tested node, because a Windows node cannot reach its own NodePort. The pod that responds is not on the
     tested node either, so the tested node has to forward the connection. Source: kubernetes.io, Networking on Windows,
     "Limitations".

@@ -10,8 +10,8 @@ programs that enforce network policies run as DaemonSets. These are the names of
   network; kubespray names it `canal-node` (`roles/network_plugin/canal`). Canal enforces nothing on Windows.
 * `antrea-agent`, `antrea-agent-windows`: antrea-io/antrea, `build/yamls`.
 * `cilium`, `kube-router`, `weave-net`: the projects' manifests, for Linux only.
-* `azure-npm`, `azure-npm-win`: Azure/azure-container-networking, `npm`. Microsoft ended the support of the program for
-  Windows on 30 September 2026 (AKS documentation, "Use network policies").
+* `azure-npm`, `azure-npm-win`: Azure/azure-container-networking, `npm`. Microsoft supported the program for Windows
+  until 30 September 2026 (AKS documentation, "Use network policies").
 """
 
 from __future__ import annotations

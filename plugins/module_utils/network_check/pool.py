@@ -47,7 +47,7 @@ class Reader(t.Protocol[Read]):
 
 
 class PoolLimits(t.NamedTuple):
-    """Limits of a pool."""
+    """The time limits of a pool of pods, and the maximum number of pods at a time."""
 
     parallel: int
     """How many pods may be starting or working at the same time."""
