@@ -15,11 +15,11 @@ import typing as t
 ANNOTATION = "winkube.node/replaced-by"
 """The annotation of a node that is being replaced: JSON with the fields of ReplacementRecord."""
 UNREADABLE = "unreadable"
-"""The name and the generation that are returned if the annotation does not contain a valid ReplacementRecord."""
+"""What is returned as name and generation if the annotation does not contain a valid ReplacementRecord."""
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-"""Valid names of a new machine and its node."""
+"""Matches the valid names of a new machine and its node."""
 GENERATION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,28}[a-z0-9])?")
-"""Valid generations. A generation is the value of a label, and part of machine names."""
+"""Matches valid generations. A generation is the value of a label, and part of machine names."""
 _OLD = re.compile(r"(reset|shutdown)?")
 
 
@@ -31,7 +31,7 @@ class ReplacementRecord(t.NamedTuple):
     generation: str
     """Generation of the new machine."""
     old: str = ""
-    """What was done to the old machine: `reset`, `shutdown`, or empty if nothing was done yet."""
+    """What was done to the old machine: `reset`, `shutdown`, or empty if nothing has been done yet."""
 
     def to_text(self) -> str:
         """Return the record as JSON, for the annotation."""

@@ -48,10 +48,10 @@ options:
       - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
         V(calico_affinity) changes Calico's C(IPAMConfig). V(calico_windows) changes the Tigera operator's
         C(Installation) and its C(kubernetes-services-endpoint) ConfigMap.
-      - V(flannel_removal) and V(calico_removal) delete the DaemonSet for Windows of flannel or Calico.
+      - V(flannel_removal) and V(calico_removal) delete flannel's or Calico's DaemonSet for Windows.
         V(change_network) includes each of these removals if the cluster has the DaemonSet, and none of O(networks)
-        needs it. This also applies if flannel runs as a Windows service instead of a DaemonSet. The network V(calico)
-        does not need Calico's DaemonSet if the Tigera operator runs Calico.
+        needs it. A flannel that runs as a Windows service counts as a DaemonSet here. The network V(calico) does not
+        need Calico's DaemonSet if the Tigera operator runs Calico.
     type: list
     elements: str
     choices: [read, calico_read, join, tokens, delete_tokens, approve, rejoin, reset, flannel, kube_proxy, calico,

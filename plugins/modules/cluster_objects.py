@@ -116,7 +116,7 @@ from ..module_utils.cluster_objects.run import UNCHANGED, ObjectSet, ObjectSetEr
 
 
 def record_of(text: str) -> Reference:
-    """Return the ConfigMap of the option `record`.
+    """Return a reference to the ConfigMap that the option `record` names.
 
     Raises:
         ObjectSetError: the option does not have the format `NAMESPACE/NAME`.
@@ -131,7 +131,7 @@ def refuse_unlabelled(items: t.Iterable[t.Mapping[str, t.Any]], label: str) -> N
     """Reject objects that a later run could not remove.
 
     Raises:
-        ObjectSetError: an object does not have the label of the option `label`.
+        ObjectSetError: an object does not have the label that the option `label` names.
     """
     for item in items:
         about = item.get("metadata") or {}

@@ -150,7 +150,7 @@ results:
       description: The operating system of the node in C(from).
       type: str
     to:
-      description: The node that is tested, or the URL of an outbound connection.
+      description: The node to which the connection goes, or the URL of an outbound connection.
       type: str
     to_os:
       description: The operating system of the node in C(to).

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Copy text files of any size without their secrets, with constant memory."""
+"""Copy text files of any size without their secrets, in constant memory."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _HEAD = 4096
 def redact_stream(source: t.BinaryIO, target: t.BinaryIO, redact: t.Callable[[str], str]) -> bool:
     """Copy text without its secrets.
 
-    Text in UTF-16, which Windows PowerShell writes, is converted to UTF-8. Otherwise, bytes that are not valid UTF-8
-    are copied unchanged.
+    Text in UTF-16, which Windows PowerShell writes, is converted to UTF-8. In other text, bytes that are not valid
+    UTF-8 are copied unchanged.
 
     Args:
         source: a file, positioned at its beginning.

@@ -25,10 +25,10 @@ from .urls import USER_IN_TEXT, redact_queries, redact_users
 class _Form(t.NamedTuple):
     """The regular expression for one kind of secret.
 
-    Matching takes time proportional to the length of the text. To ensure this, each pattern is written so that, if an
-    attempt fails, no other attempt can begin in the text that its unbounded quantifiers (`+`, `*`) scanned. Patterns
-    that can begin anywhere have a maximum length. A test checks this with strings that repeat the beginning of each
-    pattern.
+    Matching takes time proportional to the length of the text. To ensure this, the text that an unbounded quantifier
+    (`+`, `*`) scans contains no place where another match could begin, so it is not scanned again if the match fails.
+    Patterns that can begin anywhere have a maximum length. A test checks this with strings that repeat the beginning of
+    each pattern.
     """
 
     hints: tuple[str, ...]
@@ -185,7 +185,7 @@ class Redaction:
         """Redact the value of a key that names a secret, and return the result.
 
         If the value is a mapping, only the values of keys in VALUE_NAMES are redacted completely. Other keys, such as
-        `secretName` in a volume of Kubernetes, only describe the secret.
+        `secretName` in a Kubernetes volume, only describe the secret.
 
         Args:
             value: the value.
@@ -221,7 +221,7 @@ _NOTHING_KNOWN = Redaction()
 
 
 def redact_value(text: str) -> str:
-    """Return a value from a user as text for a message, with secrets and the users and queries of URLs redacted.
+    """Return a string for use in a message, with secrets and the users and queries of URLs redacted.
 
     >>> redact_value("see https://me:x@example.org/a?b=c, password=x")
     'see https://***@example.org/a?*** password=***'

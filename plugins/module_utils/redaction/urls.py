@@ -42,7 +42,7 @@ USER_IN_TEXT = re.compile("|".join((_user(r"\s\"'<>", 512), _PROXY_USER)))
 
 
 def has_user(value: str) -> bool:
-    """Return whether a value contains a URL or a proxy with a user.
+    """Return whether a URL or a proxy address in a value names a user.
 
     Args:
         value: a value, such as a URL, a list of proxies or a command line.
