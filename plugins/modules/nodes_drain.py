@@ -14,7 +14,7 @@ description:
     until the pods are gone. An eviction that a budget does not allow is retried until O(timeout).
   - The module works like C(kubectl drain --ignore-daemonsets). DaemonSet pods and static pods stay. A pod without a
     controller is evicted only with O(force), and a pod with an C(emptyDir) volume only with O(delete_emptydir_data). A
-    node with a pod that may not be evicted is neither cordoned nor drained.
+    node with a pod that must not be evicted is neither cordoned nor drained.
   - A node that the module cordons gets the C(winkube.node/cordoned) annotation with O(owner), the machine on which the
     task ran, and the time. M(winkube.node.nodes_uncordon) uncordons only nodes with this annotation. A node that was
     already cordoned is not annotated.

@@ -173,7 +173,7 @@ def sandbox_errors(cluster: Cluster) -> dict[str, list[str]]:
 
 
 def if_allowed(read: t.Callable[[Cluster], t.Any], cluster: Cluster, otherwise: t.Any) -> t.Any:
-    """Return the result of `read`, or `otherwise` if the requested object does not exist or may not be read.
+    """Return the result of `read`, or `otherwise` if the object does not exist or the account cannot read it.
 
     Raises:
         ApiError: the request failed for a different reason.

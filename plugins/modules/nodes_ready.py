@@ -226,7 +226,7 @@ def why(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> str:
 def remaining_sets(
     api: NodeApi, node: t.Mapping[str, t.Any], pods: t.Sequence[Pod], before: t.Mapping[str, t.Any]
 ) -> dict[str, t.Any]:
-    """Return the entries of `before` whose DaemonSets still exist and may still run on a node.
+    """Return the entries of `before` whose DaemonSets still exist and can still run on a node.
 
     A change of the cluster's network may have removed the other DaemonSets, such as those of the earlier CNI plugin.
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The base class of actions that work only on the controller, with functions that find registered results and files."""
+"""The base class of actions that work only on the controller, and functions that find registered results and files."""
 
 from __future__ import annotations
 

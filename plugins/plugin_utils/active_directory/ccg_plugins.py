@@ -14,7 +14,7 @@ from .credential_spec import GUID
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CcgPlugin:
-    """A plugin through which CCG gets the credentials of a domain account on a machine outside the domain."""
+    """A plugin from which CCG gets the credentials of a domain account if the machine is not in the domain."""
 
     name: str
     """Name of the plugin's folder, and of its artifact."""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Join a machine to a domain with microsoft.ad.membership, unless it is already a member, and reboot it.
+"""Join a machine to a domain with microsoft.ad.membership and reboot it, unless it is already a member.
 
 PowerShell's Add-Computer needs a credential object, which no call of a batch (docs/wire.md) can create, and an offline
 join needs a Windows API. microsoft.ad.membership supports both kinds of joins. It does not detect a join that waits for
@@ -88,7 +88,7 @@ class DomainJoin:
         self._request = request
 
     def run(self, *, check_mode: bool) -> str:
-        """Join the machine unless it is a member of the domain, and reboot it.
+        """Join the machine to the domain and reboot it, unless it is already a member.
 
         Args:
             check_mode: whether to change nothing.

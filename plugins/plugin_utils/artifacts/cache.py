@@ -33,7 +33,7 @@ def resources_for_versions(
     urls: t.Mapping[str, str] | None = None,
     **options: t.Any,
 ) -> list[dict[str, t.Any]]:
-    """Return the resources that bring lists of artifact versions into a node's cache.
+    """Return the resources that bring the listed versions of artifacts into a node's cache.
 
     Args:
         lists: maps each kind to a list of versions. A version is a string, or a mapping with `version` and optionally

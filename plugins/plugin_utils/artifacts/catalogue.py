@@ -50,14 +50,15 @@ class Kind:
     """URL with the placeholder `{version}` or `{underscores}` (the version with underscores instead of dots). Empty if
     users must set the URL."""
     checksum_suffix: str = ""
-    """Suffix that turns a file's URL into the URL of its checksum file. Empty if there is no checksum file."""
+    """Suffix that turns a file's URL into the URL of its checksum file. Empty if files have no checksum file of their
+    own."""
     checksum_url: str = ""
     """URL of one file with the checksums of a whole release (`SHA256SUMS`), with the same placeholders as `url`. A
     kind cannot have both this URL and a `checksum_suffix`."""
     checksum_from: str = ""
-    """The first version with a checksum file. Empty if all versions have a checksum file."""
+    """The first version with a checksum file. Empty if all versions have one, or if none has."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Maps versions to their pinned SHA-256 checksums, for publishers without checksum files."""
+    """Maps versions without a checksum file to their pinned SHA-256 checksums."""
     windows: tuple[str, ...] = tuple(SUPPORTED_NAMES)
     """Versions of Windows Server for which artifacts of this kind are downloaded."""
     variables: str = ""

@@ -129,7 +129,7 @@ def locate(
 
     Args:
         kind: name of a kind in the catalogue or in `kinds`, or any name if `url` is given.
-        version: the version, with or without `v`.
+        version: the version, with or without a leading `v`.
         cache_dir: Windows path of the node's cache folder.
         mirror: base URL of a mirror, which is used like one more site.
         sites: `artifact_sites` (see sites.py).
@@ -196,7 +196,7 @@ def _of_publishers(
 
 
 def _of_users(url: str, what: str, sites: t.Sequence[artifacts_sites.ArtifactSite]) -> tuple[SourceLocation, ...]:
-    """Return the sources of a file that a user gave by URL: first the sites that have a copy, then the URL itself.
+    """Return the sources of the file at a user's own URL: first the sites that have a copy, then the URL itself.
 
     Raises:
         ArtifactError: the URL is malformed.
@@ -240,7 +240,7 @@ def resource(
         proxy: URL of the proxy for the downloads.
         no_proxy: addresses for which the proxy is not used.
         limit_rate: maximum bytes per second of each download, in curl's notation (`500K`, `2M`).
-        ignore_revocation: whether to continue if the revocation of a certificate cannot be checked.
+        ignore_revocation: whether to continue if the revocation status of a certificate cannot be checked.
         parallel: number of parallel downloads, or None for the resource's default.
         allowed_signers: `artifact_allowed_signers`, the allowed signers of the programs, for all kinds or by kind.
         where: `mirror`, `sites`, `upstream`, `url`, `sha256`, `kinds` and `verify`, as in `locate`.

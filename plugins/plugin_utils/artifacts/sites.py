@@ -35,9 +35,10 @@ class ArtifactSite:
     no_proxy: str | tuple[str, ...] | None = None
     """Hosts and domains for which the proxy is not used; a list becomes a comma-separated string."""
     overrides: bool = False
-    """Whether the site also has the files that users gave by URL, as a bundle for an air-gapped network does."""
+    """Whether the site also has overrides (files from users' own URLs), as a bundle for an air-gapped network does."""
     ignore_revocation: bool = False
-    """Whether to accept the site's certificate if its revocation cannot be checked, as with private CAs."""
+    """Whether to accept the site's certificate if its revocation status cannot be checked, as is common with private
+    CAs."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Maps paths below `url` to trusted SHA-256 checksums of the site's files, such as the checksums in a bundle's
     signed index."""
@@ -55,7 +56,7 @@ class ArtifactSite:
         return self.digests.get(f"{parts.netloc.rpartition('@')[2]}{urllib.parse.unquote(parts.path)}", "")
 
     def at(self, url: str) -> str:
-        """Return the URL of the site's copy of a publisher's file, which includes the site's query."""
+        """Return the URL of the site's copy of a publisher's file, including the site's query."""
         parts = urllib.parse.urlsplit(url)
         at_site = f"{self.url.rstrip('/')}/{parts.netloc.rpartition('@')[2]}{parts.path}"
         return f"{at_site}?{self.query}" if self.query else at_site
@@ -96,7 +97,7 @@ def _site(item: object, where: str) -> ArtifactSite:
         expected = "expected the part of a URL after the ?, without spaces and #"
         raise ArtifactError(f"{where}.query", AsItIs(HIDDEN), expected)
     if any("\n" in part or "\r" in part for header in site.headers.items() for part in header) or "" in site.headers:
-        raise ArtifactError(f"{where}.headers", AsItIs(HIDDEN), "expected headers with a name, each on one line")
+        raise ArtifactError(f"{where}.headers", AsItIs(HIDDEN), "expected headers with names and without line breaks")
     if site.proxy is not None and any(letter.isspace() for letter in site.proxy):
         expected = "expected a URL such as http://proxy.example:3128, or an empty string for no proxy"
         raise ArtifactError(f"{where}.proxy", AsItIs(HIDDEN), expected)

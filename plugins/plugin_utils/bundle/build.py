@@ -34,7 +34,7 @@ class BuildOptions:
     parallel: int = 4
     """Number of parallel downloads."""
     refresh: bool = False
-    """Whether to download all files again, to find tags that have moved and changes of files without a checksum.
+    """Whether to download all files again, to find tags that have moved and changes to files without a checksum.
     Archives of images whose manifests are unchanged are kept."""
     prune: bool = False
     """Whether to remove files that do not belong to the bundle, and, if nothing failed, files of an earlier run that
@@ -85,7 +85,7 @@ class Builder:
         """The result, which `run` fills in."""
 
     def run(self, content: BundleContent) -> BuildResult:
-        """Download the missing requested files, and sign the index. A failed download does not stop the others.
+        """Download requested files that are missing, and sign the index. A failed download does not stop the others.
 
         Raises:
             BundleError: the folder cannot be used, or another run is building the bundle.
@@ -119,7 +119,7 @@ class Builder:
     # --- Existing files.
 
     def _kept(self) -> dict[str, IndexEntry]:
-        """Return the entries in an earlier run's signed index, without those whose files have changed."""
+        """Return the entries in an earlier run's signed index, except those whose files are missing or changed."""
         try:
             entries = signing.read(self._directory, self._key, settle=not self._options.check_mode)
         except BundleError as problem:

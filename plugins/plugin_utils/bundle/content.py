@@ -77,7 +77,8 @@ class BundleContent:
         """Return the union of this content and other content.
 
         Raises:
-            BundleError: the two contents name different checksums of one file, or different digests of one image.
+            BundleError: the contents have different checksums for the same file, or different digests for the same
+                image.
         """
         files = dict(self.files)
         for path, file in other.files.items():
@@ -120,7 +121,7 @@ def of_resources(
         registries: as in `registry.endpoints`.
 
     Raises:
-        BundleError: a resource cannot be bundled, or two resources expect different content of one file or image.
+        BundleError: a resource cannot be bundled, or two resources expect different content for the same file or image.
     """
     files: dict[str, BundleFile] = {}
     images: dict[str, BundleImage] = {}

@@ -77,8 +77,8 @@ class FetchSource:
     no_proxy: tuple[str, ...] = ()
     """Hosts, domains and networks for which the proxy is not used."""
     ca: str = ""
-    """CA certificates in PEM, or the path of their file. Empty for the certificates in REQUESTS_CA_BUNDLE or
-    CURL_CA_BUNDLE, or else those that the `requests` library trusts."""
+    """CA certificates in PEM, or the path of their file. If it is empty, the certificates in REQUESTS_CA_BUNDLE or
+    CURL_CA_BUNDLE are trusted, or else those that the `requests` library trusts by default."""
     verify: bool = True
     inside: frozenset[str] | None = None
     """Hosts to allow in URLs from untrusted documents even if they are not public, or None to allow all hosts."""

@@ -149,7 +149,7 @@ def fits(platform: t.Mapping[str, t.Any], windows: str) -> bool:
 
 
 def build_of(platform: t.Mapping[str, t.Any]) -> int | None:
-    """Return the Windows build of a platform, None if the platform names no version, or 0 if it is malformed."""
+    """Return the Windows build of a platform, None if it names no version, or 0 if the version is malformed."""
     version = str(platform.get("os.version") or "")
     if not version:
         return None
@@ -173,7 +173,7 @@ def supported_entries(entries: t.Sequence[Descriptor], windows: str) -> list[Des
 
 
 def layout_files(name: str, top: Descriptor, best: Manifest) -> dict[str, bytes]:
-    """Return the documents of an image archive, as a mapping of paths to contents.
+    """Return oci-layout, index.json and manifest.json of an image archive, as a mapping of paths to contents.
 
     The archive is an OCI image layout that `docker load` also accepts. containerd prefers the layout and reads the
     image's name from an annotation (core/images/archive/importer.go). Docker's own store reads manifest.json, whose
