@@ -274,7 +274,7 @@ def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[RegistryEndp
     Args:
         host: the host in the reference.
         registries: `container_runtime_registries`, which maps hosts to entries. An entry has `server`, `mirrors` (URLs,
-            or mappings with `url`), and for the server and each mirror `username`, `password`, `headers`, `ca`,
+            or mappings with `url`), and, for the server and each mirror, `username`, `password`, `headers`, `ca`,
             `skip_verify` and `override_path`. The entry `_default` is for hosts without an entry, as in containerd
             (docs/hosts.md).
 
@@ -317,7 +317,7 @@ def _authorities(host: str, given: t.Any) -> str:
     """Return all CA certificates as a single PEM string.
 
     Raises:
-        BundleError: a value is not a certificate in PEM, but, for example, a path on the node.
+        BundleError: a value is not a certificate in PEM, for example because it is a path on the node.
     """
     texts = [str(text) for text in ([given] if isinstance(given, str) else given or []) if text]
     for text in texts:

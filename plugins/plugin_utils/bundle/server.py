@@ -202,7 +202,9 @@ def own_address(node: str) -> str:
 
 
 def bind_address(addresses: t.Iterable[str], own: bool) -> str:
-    """Return the address to listen on: the only address if it belongs to this machine, or a wildcard address.
+    """Return the address to listen on.
+
+    This is the given address if there is only one and it belongs to this machine, otherwise a wildcard address.
 
     Args:
         addresses: the addresses at which nodes reach the controller.

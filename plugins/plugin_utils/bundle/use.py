@@ -77,7 +77,7 @@ def patches(entries: t.Iterable[IndexEntry], base: str) -> dict[str, str]:
 
 
 def bundled_patches(entries: t.Sequence[t.Any], locations: t.Mapping[str, str]) -> list[t.Any]:
-    """Return a list of patches, with the location in the bundle for each patch file that the bundle contains.
+    """Return a list of patches in which each patch that the bundle contains has its location in the bundle.
 
     Args:
         entries: entries of `windows_patches_private`.

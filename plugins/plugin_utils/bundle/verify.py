@@ -22,7 +22,7 @@ _SHOWN = 5
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Bundle:
-    """A bundle with a valid signature, which contains exactly the files that its index lists."""
+    """A bundle that has a valid signature and contains exactly the files that its index lists."""
 
     directory: pathlib.Path
     entries: t.Mapping[str, IndexEntry]

@@ -58,7 +58,7 @@ class HttpsListener:
     """The listener's address in WinRM's notation: `*`, or `IP:192.0.2.21`."""
     certificate: Certificate
     others: tuple[Certificate, ...] = ()
-    """Certificates with FRIENDLY_NAME that no listener uses, for example because a run was interrupted."""
+    """Certificates that this collection created but no listener uses, for example because a run was interrupted."""
 
 
 def inspection_calls() -> tuple[Call, ...]:

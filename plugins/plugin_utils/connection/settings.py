@@ -97,7 +97,7 @@ def _winrm(options: t.Mapping[str, t.Any], extras: t.Mapping[str, t.Any]) -> Con
 def _scheme_and_port(scheme: t.Any, port: t.Any) -> tuple[bool, int]:
     """Return whether HTTPS is used, and the port.
 
-    Without a scheme, both plugins use HTTP on port 5985 and HTTPS on any other port.
+    Without a scheme, psrp and winrm use HTTP on port 5985 and HTTPS on any other port.
     """
     number = int(port) if port is not None else None
     if scheme is None:

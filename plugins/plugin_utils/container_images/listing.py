@@ -116,11 +116,11 @@ def core_dns(versions: t.Sequence[t.Any], repository: str) -> list[str]:
     """Return the references of CoreDNS images.
 
     Args:
-        versions: versions such as 1.12.1, with or without `v`.
+        versions: versions such as 1.12.1, with or without a leading `v`.
         repository: the user's own repository of CoreDNS images for Windows. Upstream publishes images for Linux only.
 
     Raises:
-        ResourceError: a version is not valid, or there are versions and no repository.
+        ResourceError: a version is not valid, or there are versions but no repository.
     """
     about = _data()["coredns"]
     references = []
@@ -213,7 +213,7 @@ def check(images: t.Sequence[ContainerImage]) -> None:
 
 
 def kept(images: t.Sequence[ContainerImage], more: t.Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the image names to keep: the names and aliases in the list, and further names that the user gave."""
+    """Return the image names to keep: names and aliases of images in the state `present`, and the names in `more`."""
     names = [name for image in images if image.state == "present" for name in (image.name, *image.aliases)]
     return tuple(dict.fromkeys([*names, *more]))
 
@@ -221,7 +221,7 @@ def kept(images: t.Sequence[ContainerImage], more: t.Sequence[str] = ()) -> tupl
 def load_options(options: t.Mapping[str, t.Any]) -> list[Resource]:
     """Return the resources that the options of the container_images module request.
 
-    The resources are registry files, the removal of unused images, and container images.
+    The resources are files that configure image registries, the removal of unused images, and container images.
 
     Raises:
         ResourceError: an option is invalid.

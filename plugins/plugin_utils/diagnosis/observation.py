@@ -232,7 +232,7 @@ def plugin_paths(facts: FirstFacts, options: ObservationOptions) -> dict[str, li
 
 
 def active_configurations(facts: FirstFacts, options: ObservationOptions) -> dict[str, str]:
-    """Return the contents of the CNI configuration files that the container runtime uses, by path in sorted order.
+    """Return the contents of the CNI configuration files that the container runtime uses, by path (sorted).
 
     Args:
         facts: the facts that the first command observed.

@@ -50,7 +50,7 @@ class DownloadRoute:
 
     @property
     def only_credentials(self) -> bool:
-        """Whether all headers are Authorization or Cookie headers, which newer curl does not send to other hosts."""
+        """Whether every header is Authorization or Cookie. Since version 7.83, curl sends neither to other hosts."""
         return {name.strip().lower() for name in self.headers} <= {"authorization", "cookie"}
 
     def follows(self, version: Version = ()) -> bool:

@@ -37,7 +37,7 @@ class Answers:
         return observed, scope(position).results(self.applied)
 
     def to_first(self, calls: t.Sequence[Call]) -> dict[str, CallResult]:
-        """Return the results of the commands in `calls` from the first observation, by the IDs in `calls`.
+        """Return what the first observation returned for the commands in `calls`, by the IDs of these calls.
 
         Any resource may have run the same command under any ID. The calls must run programs, because only the command
         and its arguments are compared, not the parameters of cmdlets and verbs.

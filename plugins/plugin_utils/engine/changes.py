@@ -71,7 +71,7 @@ def is_missing(result: CallResult | None) -> bool:
 
 
 def no_command(result: CallResult | None) -> bool:
-    """Return whether the cmdlet or program itself does not exist on the node."""
+    """Return whether a call failed because its cmdlet or program does not exist on the node."""
     return result is not None and result.error is not None and "CommandNotFoundException" in result.error.id
 
 

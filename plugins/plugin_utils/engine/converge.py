@@ -71,8 +71,8 @@ class Convergence:
         resources: what the node should have, in the order in which changes are made.
         check_mode: whether to only observe and plan, which usually takes one remote command.
         may_reboot: whether to reboot the node if a change needs a reboot. If false, the run ends after that change.
-        disruptive: whether to make changes that disrupt the pods of a live node (`apply`), or to postpone them, and
-            later changes that build on them (`defer`).
+        disruptive: whether to make changes that disrupt the pods of a live node (`apply`), or to postpone these
+            changes and the later ones that build on them (`defer`).
         allowed_code_policies: names in `code_policies.CHOICES` of the policies that, according to the user, do not
             block the resources' programs.
         check_space: whether to check that the changes fit on the node's volumes. This is not needed if an earlier run
@@ -221,7 +221,7 @@ class Convergence:
         return now
 
     def _apply_in_parts(self, pending: list[Planned]) -> None:
-        """Measure the required disk space, and apply the plan. Sizes that are not known yet are measured later."""
+        """Measure the required disk space, and apply the plan. Sizes that depend on changes are measured after them."""
         # Measure the deferred changes as well, because a node must not be drained for changes that would not fit.
         rest = self._measure([*pending, *self.outcome.deferred], begun=False)
         if not 0 < rest < len(pending):

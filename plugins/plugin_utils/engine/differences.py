@@ -25,9 +25,9 @@ def before_and_after(before: State, after: State) -> tuple[dict[str, t.Any] | st
         after: the properties after the change.
 
     Returns:
-        Two mappings if each property has one line and none is `content`. Otherwise, two strings. They have a line for
-        each property with one line, followed by the lines of the other properties, including `content`. The strings
-        show line endings and a byte-order mark only if nothing else differs.
+        Two mappings if no property is `content` or has several lines. Otherwise, two strings with one line for each
+        single-line property except `content`, followed by the lines of the other properties. The strings show line
+        endings and a byte-order mark only if nothing else differs.
     """
     texts = [key for key in {**before, **after} if _is_text(key, before.get(key)) or _is_text(key, after.get(key))]
     if not texts:

@@ -83,7 +83,7 @@ class EarlySizes:
     def __init__(self, resources: t.Sequence[Resource]) -> None:
         paths: dict[str, str] = {}
         self.by_resource: dict[int, list[Call]] = {}
-        """The calls that ask servers for the sizes of a resource's downloads, by the position in `resources`."""
+        """The calls that ask for the sizes of a resource's downloads, by the resource's position in `resources`."""
         for position, resource in enumerate(resources):
             # Whether a resource for certain versions of Windows applies is known only after the observation.
             required = None if resource.windows else resource.likely_space()
@@ -151,7 +151,10 @@ def _free_calls(paths: t.Mapping[str, str]) -> list[Call]:
 
 
 def _side_question(call: Call, secret: bool) -> Call:
-    """Return a copy of a call. The copy does not stop the batch if it fails, and a program runs in parallel."""
+    """Return a copy of a call that measures something.
+
+    If the copy fails, the batch continues. If it runs a program, the program can run in parallel with others.
+    """
     parallel = _PARALLEL if call.command.lower().endswith(".exe") and call.parallel is None else call.parallel
     return dataclasses.replace(call, on_error="continue", parallel=parallel, private=call.private or secret)
 
@@ -204,7 +207,7 @@ def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
 def _size(
     planned: Planned, required: SpaceRequirement, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
 ) -> int | t.Mapping[str, int] | None:
-    """Return how many bytes a requirement needs, in total or for each part by name, or None if this is unknown.
+    """Return the required bytes, as a total or as a mapping of part names to sizes, or None if unknown.
 
     The number is part of the requirement, or it follows from an earlier change or from the results of the calls that
     measure it.

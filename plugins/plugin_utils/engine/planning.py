@@ -38,8 +38,8 @@ class Questions:
     Args:
         resources: the resources, in the order in which they are listed.
         general: calls that belong to no resource. They are sent before the calls of the resources.
-        sizes: maps the list position of each missing resource to the calls that ask how much disk space the resource
-            needs. These calls are sent last, so that their programs run in parallel.
+        sizes: maps list positions to the calls that ask how much disk space the resource at that position needs. These
+            calls are sent last, so that their programs run in parallel.
         offline: whether to leave out calls with which the node contacts other machines.
     """
 

@@ -31,7 +31,7 @@ _DESCRIPTORS = 65_536
 
 
 def raised_limit() -> int:
-    """Raise the limit of file descriptors if possible, and return how many this process may use, at most 65,536."""
+    """Raise the limit on file descriptors if possible, and return how many this process may use (at most 65,536)."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < limit:
