@@ -57,8 +57,8 @@ class SpaceRequirement:
     probe: SizeProbe | None = None
     """The probe that determines the size if `size` is None."""
     unpacks: str | None = None
-    """The Windows path of the archive that the change unpacks. If an earlier change's requirement has this path as its
-    `path`, that change writes the archive, and this requirement's size is UNPACKED times the archive's size."""
+    """The Windows path of the archive that the change unpacks. If an earlier change writes this archive (the
+    `path` of its requirement is the archive), the size of this requirement is UNPACKED times the archive's size."""
 
     UNPACKED: t.ClassVar[int] = 4
     """How many times larger than its archive an unpacked program may be. Go programs such as those of Kubernetes and
@@ -117,8 +117,8 @@ class Change:
     """Whether the change affects nothing that runs, for example because it only removes leftover files. If so, it
     disrupts no pods unless it may reboot the node, regardless of the resource's `disrupts`."""
     service: ServiceEffect | None = None
-    """What the change does to a service. If it starts or restarts the service, the engine does not restart that service
-    again for earlier changes of the same batch."""
+    """What the change does to a service. If it starts or restarts the service, the engine does not also restart this
+    service because of earlier changes of the same batch."""
     interruptions: tuple[ServiceInterruption, ...] = ()
     """The services that the calls stop, restart or delete. The change disrupts pods if pods need any of these
     services."""
@@ -197,8 +197,8 @@ class Resource(abc.ABC):
     def builds_on(self, earlier: Resource) -> bool:  # noqa: ARG002  # for subclasses
         """Return whether this resource's change must wait for the change of an earlier resource; by default, it must.
 
-        If an independent resource need not wait for every earlier resource, its change may run in parallel with earlier
-        changes of its type, and need not wait for changes that disrupt pods.
+        A change that must wait for no deferred change is made before the node is drained, unless it disrupts pods
+        itself. If its resource is independent, it may also run in parallel with earlier changes of its type.
         """
         return True
 
@@ -251,9 +251,8 @@ class Resource(abc.ABC):
         """Return the disk space that the resource needs if it is missing, or None if this is unknown before `plan`.
 
         If this method returns a requirement, the engine can ask for its size during the observation, which saves a
-        remote command.
-        The calls of the requirement's probe may refer to the calls of `observe`. The node must skip the probe's calls
-        if the resource is not missing.
+        remote command. The calls of the requirement's probe may refer to the calls of `observe`. The node must skip the
+        probe's calls if the resource is not missing.
         """
         return None
 

@@ -32,7 +32,7 @@ def started_before(changes: t.Sequence[Planned]) -> set[str]:
 
 
 def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) -> tuple[list[Call], list[Call]]:
-    """Return calls for the start and calls for the end of a batch, which restart the services that run at both times.
+    """Return the calls to add at the start and at the end of a batch. They restart services that run at both times.
 
     Args:
         services: names of the services.

@@ -199,7 +199,7 @@ def _tree(text: str) -> list[dict[str, int]]:
 
 
 def _unpacked(result: CallResult | None) -> dict[str, bool]:
-    """Return a map from each name that `ctr images check` lists to whether the image is unpacked for this node.
+    """Return whether each image is unpacked for this node. The keys are the names that `ctr images check` lists.
 
     If the command cannot check an image, it fails only after it has printed the table, so its output is still used.
     """

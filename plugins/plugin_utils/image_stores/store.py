@@ -94,7 +94,7 @@ class Store(abc.ABC):
         """Return the calls that protect an image from the kubelet's garbage collection, if the runtime supports it."""
 
     def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:
-        """Return the subset of the names that must be passed to `remove`. The store then removes the others, too."""
+        """Return those of the names that must be passed to `remove`; the store then removes the other names, too."""
         return list(names)
 
     @abc.abstractmethod

@@ -67,7 +67,7 @@ class InstallableVersion:
     batch: str = ""
     """The batch that installs the version, as JSON; empty for the version that the image contains."""
     changes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Maps the first part of call ids to the title of the resource that these calls check or change, for messages."""
+    """Maps the first part of a call id to the title of the resource that the call checks or changes, for messages."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -155,10 +155,10 @@ class VersionPlans:
 def _independent(
     candidates: t.Sequence[tuple[InstallableVersion, t.Sequence[Planned]]],
 ) -> tuple[list[InstallableVersion], list[str]]:
-    """Return the versions that share no change with versions of other components, and why all others are refused.
+    """Return the versions that share no resource with versions of other components, and why all others are refused.
 
     A machine may install versions of several components. Each batch assumes that the other components have the versions
-    of the image, so a later batch would overwrite what an earlier batch has written.
+    of the image, so if two batches changed the same resource, the later one would undo the change of the earlier one.
     """
     components: dict[tuple[str, str], set[str]] = {}
     for version, changes in candidates:
@@ -233,7 +233,9 @@ def not_installable(component: VersionedComponent, version: str, reason: object)
 
 
 def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource], *checks: Call) -> str:
-    """Return a batch that installs a cached version, as JSON. It can be repeated after a power failure at any call.
+    """Return a batch that installs a cached version, as JSON.
+
+    Whichever call a power failure interrupts, the batch can be repeated.
 
     Args:
         changes: the changes that install the version.
@@ -340,8 +342,8 @@ def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterat
 def _started(changes: t.Sequence[Planned], resources: t.Sequence[Resource]) -> t.Iterator[Call]:
     """Yield the calls that start the services that must run and that the changes stop.
 
-    The changes themselves restart only services that were running before. After an interrupted run, such a service may
-    be stopped and would stay so.
+    The changes themselves restart a service only if it was running before. An interrupted run may have left the service
+    stopped, in which case it would stay stopped.
     """
     stopped = {one.service.casefold() for planned in changes for one in planned.change.interruptions}
     running = [one.name for one in resources if isinstance(one, Service) and one.state == "running"]

@@ -39,7 +39,7 @@ def calls(*, accounts: t.Sequence[str], winrm_https: bool, certificates: t.Seque
 
     Args:
         accounts: the accounts to remove.
-        certificates: thumbprints of the build machine's certificates that no other machine may have.
+        certificates: thumbprints of the build machine's certificates, which must not be on any other machine.
         winrm_https: whether the machine gets a WinRM HTTPS listener with a certificate of its own.
     """
     settings = json.dumps(

@@ -68,7 +68,7 @@ def inspection_calls(accounts: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that find the accounts, app packages and certificates that the image must not contain.
 
     Args:
-        accounts: names of accounts, in any form that `local_names` accepts.
+        accounts: names of the accounts that the image must not contain, in any form that `local_names` accepts.
     """
     return (
         *(
@@ -93,7 +93,7 @@ def read(seen: Observation, accounts: t.Sequence[str], computer: str) -> Machine
 
     Args:
         seen: the results of `inspection_calls`.
-        accounts: names of accounts, in any form that `local_names` accepts.
+        accounts: names of the accounts that the image must not contain, in any form that `local_names` accepts.
         computer: the computer's name.
     """
     local = {name.casefold() for name in local_names(accounts, computer)}
@@ -160,9 +160,10 @@ def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
 
 
 def _drop_certificate(number: int, mark: str) -> t.Iterator[Call]:
-    """Yield the calls that remove a Remote Desktop certificate (with its private key if possible) and verify this.
+    """Yield the calls that remove a Remote Desktop certificate (with its private key if possible).
 
-    Perhaps only SYSTEM and the Remote Desktop service can delete the private key.
+    The last call verifies that the certificate is gone. Perhaps only SYSTEM and the Remote Desktop service can delete
+    the private key.
     """
     path, call_id = f"{_REMOTE_DESKTOP}\\{mark}", f"remote-desktop-{number}"
     quiet: dict[str, Json] = {"LiteralPath": path, "Force": True, "ErrorAction": "SilentlyContinue"}

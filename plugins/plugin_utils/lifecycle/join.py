@@ -90,7 +90,7 @@ class KubeadmJoin:
 
     @property
     def total_timeout(self) -> float:
-        """Time limit of kubeadm and all programs in seconds."""
+        """Time limit of kubeadm and all programs together, in seconds."""
         return self.timeout + join_commands.total_timeout((*self.before, *self.after))
 
 
@@ -219,8 +219,8 @@ def _stop_if_registered() -> tuple[Call, ...]:
 def _set_kubelet(started: t.Mapping[str, str]) -> t.Iterator[Call]:
     """Yield the call that makes the kubelet start with the flags that kubeadm will write.
 
-    kubeadm starts the kubelet's service, whose command line does not contain these flags yet. They may set the node's
-    labels and taints, which a node gets only when it registers.
+    kubeadm starts the kubelet's service, whose command line does not contain these flags yet. The flags may set the
+    node's labels and taints, which the kubelet applies only when it registers the node.
     """
     if line := started.get("command_line"):
         yield action("kubelet", "sc.exe", arguments=("config", "kubelet", "binpath=", line), secret=True)
@@ -279,7 +279,7 @@ def _end_former() -> tuple[Call, ...]:
 
     The kubelet must end because kubeadm refuses to start while a kubelet uses its port (if the kubelet already has its
     certificate, `_stop_if_registered` starts the kubelet again). The last call waits until the previous batch has
-    removed its configuration file, because the new batch writes to the same path.
+    removed kubeadm's configuration file, because the new batch writes to the same path.
     """
     processes: dict[str, Json] = {"Name": "kubeadm", "ErrorAction": "SilentlyContinue"}
     running = Input(calls=("former",), parameter="Id", property="Id")

@@ -50,8 +50,8 @@ class KubeletCredentials:
 def calls() -> tuple[Call, ...]:
     """Return the calls that read the kubelet's credentials.
 
-    Only the first part of the certificate's file is read, which does not contain the private key. However, the
-    kubeconfig may contain a private key, too.
+    Of the file with the certificate, only the first part is read, which does not contain the private key. The
+    kubeconfig is read completely and may contain a private key, so its call is private.
     """
     return (
         query("kubeconfig", "@read-file", {"paths": [node_paths.KUBELET_CONF], "content": True}, private=True),

@@ -95,7 +95,9 @@ def _check_network(option: str, value: str, components: t.Sequence[NotedComponen
 
 
 def _check_word(option: str, word: str, components: t.Sequence[NotedComponent]) -> str:
-    """Check `VERSION` or `PROGRAM=VERSION`, and return the program's name, or an empty string if the name is unknown.
+    """Check `VERSION` or `PROGRAM=VERSION`, and return the program's name.
+
+    The name is empty if `word` contains only a version and the programs of the image are unknown.
 
     Raises:
         ResourceError: `word` has neither form, it does not select one of the image's programs, or the image does not

@@ -120,7 +120,7 @@ def check_request(request: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
         are errors.
 
     Raises:
-        ScopeError: a network does not exist or is protected.
+        ScopeError: a listed network does not exist, or a network to remove is protected.
     """
     warnings: list[str] = []
     objects = facts.last.objects

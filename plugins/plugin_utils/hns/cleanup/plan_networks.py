@@ -26,7 +26,7 @@ pods must restart."""
 
 @dataclasses.dataclass(frozen=True)
 class _TargetNetworks:
-    """The requested networks, and those of them that must stay because running containers use them."""
+    """The networks that a request selects, and those of them that must stay because running containers use them."""
 
     targets: tuple[HnsNetwork, ...]
     on_targets: tuple[HnsEndpoint, ...]
@@ -34,7 +34,8 @@ class _TargetNetworks:
     busy_networks: frozenset[str]
     """Ids of networks that running containers use, if the containers must keep running; otherwise empty."""
     busy: frozenset[str]
-    """Ids of the endpoints to keep on busy networks. A running container also needs the host's endpoint."""
+    """Ids of the endpoints to keep on the networks in `busy_networks`. They include the host's endpoints, which running
+    containers also need."""
     why: str
 
     @classmethod
@@ -186,9 +187,9 @@ def _may_run(owners: Ownership, endpoint: HnsEndpoint) -> bool:
 
 
 def _routes(facts: HnsFacts, networks: t.Sequence[HnsNetwork]) -> tuple[AdapterRoute, ...]:
-    """Return the routes to pods on other nodes (flannel's host-gw): routes into the pod subnets via a different node.
+    """Return the routes whose destinations are inside a pod subnet. The default route is not among them.
 
-    The default route is never among them, because it is not inside a pod subnet.
+    In host-gw mode, flannel adds such routes to the pods on other nodes.
     """
     subnets = [subnet for network in networks for subnet in network.subnets]
     if any(network.type.lower() == "l2bridge" for network in networks) and facts.cni.pods_subnet:
@@ -215,9 +216,10 @@ def _containers(
     endpoints: t.Iterable[HnsEndpoint],
     networks: t.Sequence[HnsNetwork],
 ) -> tuple[Owner, ...]:
-    """Return the containers to stop: those that use one of the given endpoints, and pods that create networks.
+    """Return the containers to stop.
 
-    Scope `all`, `CleanupRequest.containers` and `CleanupRequest.pods_without_endpoints` may add more containers.
+    They are the containers that use one of the given endpoints and, if networks are given, the pods that create
+    networks. Scope `all`, `CleanupRequest.containers` and `CleanupRequest.pods_without_endpoints` may add containers.
     """
     runtime = facts.last.runtime
     pods = [owner for owner in runtime.owners.values() if owner.kind == "pod"]

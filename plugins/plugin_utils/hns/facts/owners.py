@@ -178,7 +178,10 @@ class Ownership:
         return OwnerEvidence(state="unknown" if states <= {"stale", "unknown"} else "in use")
 
     def _behind(self, endpoint_id: str) -> State:
-        """Return the state of a load balancer's endpoint: `in use` if a local pod now has the endpoint's address."""
+        """Return the state of a load balancer's endpoint.
+
+        An endpoint whose address a local pod now has is `in use`, not `stale`.
+        """
         evidence = self.endpoints.get(endpoint_id)
         if evidence is None:
             return "stale"

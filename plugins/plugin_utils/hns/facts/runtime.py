@@ -166,7 +166,7 @@ def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owne
     One of the two programs is enough. If both are missing or one of them fails, the reason is added to `problems`.
 
     Returns:
-        Whether leases show the sandboxes that are being created.
+        Whether containerd's leases show which sandboxes are being created.
     """
     named = {"pods": "crictl pods", "containers": "crictl ps", "ctr": "ctr containers list"}
     answered = {name: answers[name] for name in named if not _missing(answers.get(name))}

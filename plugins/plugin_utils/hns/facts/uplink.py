@@ -83,7 +83,7 @@ class AdapterFacts:
     """Routes with a next hop."""
     at_risk: tuple[Uplink, ...] = ()
     """Working adapters that have static addresses and may be taken over by the first external network. Empty if a
-    virtual switch already exists, because the other adapters, such as one for storage, may never get one."""
+    virtual switch already exists, because the other adapters, such as a storage adapter, may never get a switch."""
 
 
 def calls() -> tuple[Call, ...]:

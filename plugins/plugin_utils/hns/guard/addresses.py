@@ -73,7 +73,10 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
 
 
 def time_limit(uplinks: t.Sequence[Uplink], *, network_timeout: int, settle: float) -> float:
-    """Return the time limit of the guard's batch in seconds. Ansible's watchdog kills the batch 600 seconds later."""
+    """Return the time limit of the guard's batch in seconds.
+
+    If the batch is still running 600 seconds after this limit, Ansible's async watchdog kills it.
+    """
     return network_timeout + settle + 120 + _COMPARISON * len(_TURNS) * len(uplinks)
 
 

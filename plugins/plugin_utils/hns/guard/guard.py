@@ -64,8 +64,8 @@ class AddressGuard:
 
         Returns:
             The action's result: `changed` and `changes`, with `failed` and `msg` if an adapter did not get its static
-            address back; only `guard` if a guard is still waiting; or an empty dictionary if the guard is missing, was
-            replaced or has ended early.
+            address back; only `guard` if this guard is still waiting or a new one was started; or an empty dictionary
+            if the guard is missing, was replaced, or ended early without a new one.
 
         Raises:
             ResourceError: the document is malformed.
