@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check whether a machine's own networks are compatible with the cluster's pod network (no I/O).
 
-The checks cover the MTU, the types of the HNS networks, and overlapping subnets.
+The checks cover the MTU, the types of the HNS networks, and nodes in other subnets.
 """
 
 from __future__ import annotations

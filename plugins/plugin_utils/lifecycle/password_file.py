@@ -41,7 +41,7 @@ class PasswordFile:
         if not folder.is_dir():
             raise self._error(f"expected a file that can be read and written, but {folder} is not a folder")
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise self._error(f"expected a file that can be read and written, but {folder} cannot be written")
+            raise self._error(f"expected a file that can be read and written, but {folder} is not writable")
         if mode & 0o077:
             raise self._error(f"expected a file with mode 0600, got 0{mode:o}, which lets other users access it")
 

@@ -86,7 +86,7 @@ class CollectionOutcome:
 
 
 class Collection:
-    """The process that collects one node's logs.
+    """A run that collects the logs of one node.
 
     Args:
         session: the session with the node.

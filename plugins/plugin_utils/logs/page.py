@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Renders the index page of collected logs, with one row for each node, including nodes without logs."""
+"""Render the index page of collected logs, with one row for each node, including nodes without logs."""
 
 from __future__ import annotations
 

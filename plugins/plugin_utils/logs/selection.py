@@ -60,7 +60,7 @@ class SkippedFile:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What is collected from a node."""
+    """The logs to collect from a node, and the files that are left out."""
 
     files: tuple[SelectedFile, ...]
     exports: tuple[Export, ...]
@@ -171,7 +171,7 @@ def _age(file: LogFile) -> float:
 
 
 def _member(path: str) -> str:
-    """Return a file's name in the archive, such as `C/var/log/kubelet/kubelet.log`, which any system can unpack."""
+    """Return a name for a file in the archive, such as `C/var/log/kubelet/kubelet.log`. Any system can unpack it."""
     parts = path.replace(":", "").split("\\")
     return "/".join(_UNSAFE.sub("_", part) for part in parts if part not in ("", ".", ".."))
 

@@ -102,7 +102,7 @@ def _gate(name: str, minor: str) -> list[tuple[bool, bool]]:
 
 
 def _gate_history(name: str) -> str:
-    """Return a sentence that tells which versions have a feature gate, or an empty string if none has it."""
+    """Return a sentence that says which Kubernetes versions have a feature gate, or an empty string if none has it."""
     spans = _data()["feature_gates"].get(name, ())
     periods: list[list[str]] = []
     previous = False

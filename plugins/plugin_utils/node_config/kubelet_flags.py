@@ -51,7 +51,7 @@ def of_file(content: str, variable: str, version: str | None) -> Flags:
     Args:
         content: content of the file.
         variable: name of the variable that contains the flags.
-        version: version of the kubelet; None to keep all flags.
+        version: version of the kubelet, which determines the flags in `kept` and `dropped`; None to keep all flags.
 
     Raises:
         ValueError: the version is malformed.

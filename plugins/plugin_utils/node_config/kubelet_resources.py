@@ -66,7 +66,7 @@ def hard_thresholds(given: t.Mapping[str, str], version: str) -> dict[str, str]:
 
 
 def objections(configuration: t.Mapping[str, t.Any], version: str) -> list[Objection]:
-    """Return the reserved resources and eviction thresholds that a kubelet on Windows does not support.
+    """Return objections to reserved resources and eviction thresholds that a kubelet on Windows does not accept.
 
     Args:
         configuration: fields of KubeletConfiguration. Values of the wrong type are ignored.

@@ -44,7 +44,7 @@ def is_allowed_to_kubelets(key: str) -> bool:
 
 
 def is_reserved(key: str) -> bool:
-    """Return whether the kubelet or this collection sets a label, so that users cannot choose its value.
+    """Return whether the kubelet or this collection sets a label itself. Users cannot choose the value of such a label.
 
     Args:
         key: key of the label.

@@ -51,7 +51,7 @@ def render(template: str, **values: t.Any) -> str:
 
 @functools.cache
 def _compiled(name: str) -> jinja2.Template:
-    """Return a compiled template from the cache, because compiling takes ten times as long as rendering."""
+    """Return a compiled template. Templates are cached, because compiling takes ten times as long as rendering."""
     environment = jinja2.Environment(  # noqa: S701 - the result is TOML, not HTML
         loader=jinja2.FileSystemLoader(DATA), trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )

@@ -17,7 +17,7 @@ from ..specification.data_files import load_data
 from ..values.errors import ResourceError
 
 DEFAULT = "DEFAULT"
-"""The section for options for which the user names no section."""
+"""The section of an option if the user names no section."""
 CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
 PURPOSE = "It selects where cloudbase-init gets its metadata from."
 """A sentence that explains `cloudbase_init_platform` in messages."""
@@ -104,7 +104,7 @@ def of_setup(variables: ConfigurationVariables) -> str:
 
 
 def lacks_services(platform: object, services: object, unattend_services: object) -> bool:
-    """Return whether cloudbase-init would have no metadata services, as a service or during Windows Setup.
+    """Return whether cloudbase-init would have no metadata services, either in its service or during Windows Setup.
 
     Args:
         platform: the platform; empty if there is none.

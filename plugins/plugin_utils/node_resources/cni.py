@@ -65,7 +65,7 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
 
 
 def _cluster_dns(variables: Variables) -> tuple[str, ...]:
-    """Return the addresses of the cluster's DNS that Windows pods use, or an empty tuple if they are unknown."""
+    """Return the cluster DNS addresses that Windows pods use, or an empty tuple if they are unknown."""
     if replaced := variables.optional("kubernetes_node_cluster_dns", ()):
         return tuple(replaced)
     configured = variables.part("winkube_cluster", "cluster_dns", default=())
@@ -131,7 +131,7 @@ def cluster_settings(variables: Variables) -> ClusterSettings:
 
 
 def network_images(variables: Variables) -> list[str | ResourceMapping]:
-    """Return the pod network's container images in the form of the image_cache role's lists, or an empty list.
+    """Return the container images that the pod network needs, in the form of the image_cache role's lists.
 
     Args:
         variables: the host's variables.
@@ -213,9 +213,9 @@ def resources(settings: CniSettings) -> list[ResourceMapping]:
 
 
 def _features(mode: Mode) -> list[ResourceMapping]:
-    """Return resources for the Windows features and the router of a pod network's mode.
+    """Return resources for the Windows features that a pod network's mode needs, and for its router if it has one.
 
-    The installation of the last feature always causes a reboot.
+    After the installation of the last feature, the node always reboots.
     """
     features: list[ResourceMapping] = [{"type": "WindowsFeature", "name": name} for name in mode.features]
     if features:
@@ -288,7 +288,7 @@ def remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> 
 
 
 def _former_router(mode: Mode | None, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
-    """Return the resource that removes the router and the Windows features of a former mode, or an empty list."""
+    """Return the resource that removes a former mode's router and features, or an empty list if none is needed."""
     if mode is None or not mode.routing or network.mode.routing:
         return []
     kept = {str(name).lower() for name in variables.optional("windows_features_names", ())}

@@ -27,7 +27,7 @@ class ContainerdSettings(ContainerdVariables):
     network_services: tuple[str, ...] = ()
     """Services of the pod network, which depend on the kubelet, in the order in which to stop them."""
     unsupported_versions: bool = False
-    """Whether to accept an unsupported version, because the user allows it or has set a URL for containerd."""
+    """Whether unsupported versions are accepted: if the user allows them, or has set a URL for containerd."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ContainerdSettings:

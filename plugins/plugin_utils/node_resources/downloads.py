@@ -18,7 +18,7 @@ ResourceMapping = dict[str, t.Any]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Proxy(ServiceProxyVariables):
-    """The proxy of a role's downloads and services."""
+    """The proxy that a role's downloads and services use."""
 
     no_proxy: str = ""
     """Comma-separated addresses that programs contact without the proxy."""
@@ -45,7 +45,7 @@ class Proxy(ServiceProxyVariables):
         return cls(http_proxy="", https_proxy=url)._with_exceptions(variables, prefix)
 
     def _with_exceptions(self, variables: Variables, prefix: str) -> Proxy:
-        """Return this proxy with `no_proxy`, which is read only if a proxy is set, because reading takes time."""
+        """Return this proxy with its `no_proxy`. Without a proxy, the variable is not read, to save time."""
         if not self.is_set:
             return self
         exceptions = variables.value(f"{prefix}_no_proxy")
@@ -122,7 +122,7 @@ def unpacked(artifact: ResourceMapping, name: str, *, members: t.Sequence[str], 
     Args:
         artifact: the Artifact resource.
         name: name of the resource, which is the destination folder unless `properties` contains `destination`.
-        members: members of the archive to unpack.
+        members: the archive's members to unpack.
         properties: further properties of the resource.
 
     Returns:

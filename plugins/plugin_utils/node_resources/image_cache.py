@@ -130,7 +130,9 @@ def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> li
 
 
 def images(settings: ImageSettings, downloads: Downloads) -> list[ResourceMapping]:
-    """Return the resources that pull and build images, preceded by one that removes unused images if the role prunes.
+    """Return the resources that pull and build container images.
+
+    If unused images are to be pruned, the first resource removes them.
 
     Args:
         settings: the role's variables.
@@ -220,7 +222,7 @@ def _buildkit(settings: ImageSettings, downloads: Downloads) -> list[ResourceMap
 
 
 def unused_images(settings: ImageSettings) -> ResourceMapping:
-    """Return the resource that removes all images that are neither listed by the role nor used by a container.
+    """Return the resource that removes all container images that the role does not list and no container uses.
 
     Args:
         settings: the role's variables.

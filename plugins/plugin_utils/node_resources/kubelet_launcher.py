@@ -48,7 +48,9 @@ def resources(
     log_dir: str,
     log_mb: int,
 ) -> list[ResourceMapping]:
-    """Return the resources of the script, its settings, and nssm's settings, which must precede the Service resource.
+    """Return the resources of the launcher's script, its settings, and nssm's settings.
+
+    The Service resource of the kubelet must come after them.
 
     Args:
         folder: folder of kubelet.exe and of the script.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of the node_join role: settings that come from the cluster after the node is registered."""
+"""The resources of the node_join role, with settings that the cluster provides after the node is registered."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class JoinedNode:
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> JoinedNode:
-        """Return a node, described by the variables of the roles that prepare and join it.
+        """Return a node as the variables of the roles that prepare and join it describe it.
 
         Args:
             variables: the host's variables.
@@ -193,7 +193,7 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
 
 
 def _running(services: list[ResourceMapping]) -> list[ResourceMapping]:
-    """Return the kubelet's resources, with its service running."""
+    """Return the kubelet's resources, with the state of the service set to running."""
     *settings, service = services
     return [*settings, {**service, "state": "running"}]
 
@@ -202,7 +202,7 @@ def leftovers() -> list[ResourceMapping]:
     """Return the resources that remove the files with the bootstrap token.
 
     The batch that runs kubeadm removes these files at its end. If the machine goes down during the batch, the kubelet
-    may still join the cluster after the reboot. The batch does not run again then, and the files would remain.
+    may still join the cluster after the reboot. In that case, the batch does not run again, and the files would remain.
     """
     return [{"type": "File", "name": path, "state": "absent"} for path in LEFTOVERS]
 
@@ -279,7 +279,7 @@ def _is_configured(node: JoinedNode) -> bool:
 
 
 def _cni_configuration(node: JoinedNode) -> list[ResourceMapping]:
-    """Return the resource for the CNI configuration file, or an empty list if the pod network writes the file itself.
+    """Return the resource for the CNI configuration file, or an empty list if the collection does not write the file.
 
     On nodes that join by themselves, kube-proxy's pod writes the same file with the line endings of cmd.exe, so this
     resource uses them, too.
