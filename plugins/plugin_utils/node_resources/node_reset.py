@@ -66,7 +66,7 @@ class ResetMachine:
     folders: t.Mapping[str, str]
     """Maps the name of each folder variable of the pod networks, without its `cni_` prefix, to the folder's path."""
     prepared: t.Sequence[ResourceMapping]
-    """The resources that the preparation defines."""
+    """The resources that prepare the machine."""
     network_remains: t.Sequence[ResourceMapping]
     """The resources that remove what pod networks installed, but not what the preparation of the machine installed."""
     keep_logs: bool
@@ -157,7 +157,7 @@ def service_names() -> tuple[str, ...]:
 
 
 def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the kubelet's resources as the preparation defines them, but without kubeadm's flags.
+    """Return the kubelet's resources as the machine's preparation defines them, but without kubeadm's flags.
 
     The service is stopped. If nssm runs the kubelet, the kubelet's arguments are a separate resource.
     """

@@ -59,7 +59,7 @@ def installed(
 
 
 def resources(settings: ServiceManagerSettings, *, stops: t.Sequence[str]) -> list[ResourceMapping]:
-    """Return the resources that install nssm on a node with containerd, to run the kubelet or pod network services.
+    """Return the resources that install nssm for the kubelet or pod network services of a node with containerd.
 
     Args:
         settings: the role's variables.

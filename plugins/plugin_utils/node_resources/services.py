@@ -47,12 +47,12 @@ def recovery() -> dict[str, t.Any]:
 
 
 def log_folders(*folders: str, only_below: str = "") -> list[dict[str, t.Any]]:
-    """Return the resources of log folders. All users can read these folders, and existing content is kept.
+    """Return the resources of log folders. Users can only read these folders, and existing content is kept.
 
     Args:
         folders: Windows paths.
-        only_below: if set, only folders below this folder get restricted permissions. Other programs may also use
-            folders elsewhere.
+        only_below: if set, access is restricted only for folders below this folder. Folders elsewhere may be shared
+            with other programs.
 
     Returns:
         Directory resources.

@@ -128,7 +128,7 @@ class Variables:
         return default
 
     def has(self, name: str, *keys: str) -> bool:
-        """Return whether the host has a variable, or a part of a variable. The arguments are the same as for `part`."""
+        """Return whether the host has a variable, or a part of a variable. `name` and `keys` are as for `part`."""
         return self._raw_part(name, keys) is not _REQUIRED
 
     def _raw_part(self, name: str, keys: t.Sequence[str]) -> t.Any:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources that a host would have with each cached version that a new machine may choose at first boot.
+"""The resources that a host would have with each cached version of a component.
 
-To get the resources of a version, the host's variables are evaluated again with this version in place of the installed
-one. So a playbook would produce the same resources for this version.
+A new machine may choose one of these versions at first boot. To get the resources of a version, the host's variables
+are evaluated again with this version in place of the installed one. The result is what a playbook would produce.
 """
 
 from __future__ import annotations

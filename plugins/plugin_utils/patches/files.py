@@ -26,7 +26,7 @@ from .outcome import Attempt, Outcome
 from .patch import NodePatches, Patch, PatchFile, only_test_signing
 
 _NOT_TRUSTED: tuple[Json, ...] = ("UnknownError", "NotTrusted")
-"""Statuses of Get-AuthenticodeSignature for a signer whose root certificate is not trusted, for example in a test
+"""Statuses that Get-AuthenticodeSignature returns if the signer's root certificate is not trusted, as with a test
 signature."""
 _UNSIGNED: tuple[Json, ...] = ("NotSigned", "NotSupportedFileFormat")
 _DONE = (0, 3010, 1641)

@@ -23,7 +23,7 @@ CACHE = f"{TRUSTED_FOLDER}\\patches"
 """Folder of the downloaded files. Only administrators can create folders in C:\\Windows, so no other account can
 replace a file between its check and its use."""
 MARKER = "HKLM:\\SOFTWARE\\winkube\\patches"
-"""Registry key that lists the services whose start type was changed for an installation and not restored yet."""
+"""Registry key that lists the services whose start type was changed for an installation and has not been restored."""
 SERVICES = ("wuauserv", "BITS", "TrustedInstaller")
 """Services that an installation needs: Windows Update and wusa fail with 1058 or 0x80070422 if one of them is
 disabled."""

@@ -44,7 +44,7 @@ class PatchRecord:
     """The number of attempts and the number of reboots before the latest observation."""
 
     def record_state(self, verdict: PatchState, boots: int = 0) -> None:
-        """Record the state of the patch on the node, observed after a number of reboots in this run."""
+        """Record the observed state of the patch, and how many reboots this run made before the observation."""
         self.first = self.first or verdict
         self.verdict = verdict
         self._observed_after = (len(self.attempts), boots)

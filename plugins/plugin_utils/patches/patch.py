@@ -75,7 +75,7 @@ class Patch:
 
     @property
     def public(self) -> bool:
-        """Whether Windows Update installs the patch, because the entry names no file."""
+        """Whether Windows Update installs the patch. It does if the entry has neither a file nor a URL."""
         return self.file is None
 
     @property

@@ -20,7 +20,7 @@ def result(run: PatchRun, *, check_mode: bool, may_reboot: bool, diff: bool, nam
 
     Args:
         run: the run, which may have ended early.
-        check_mode: whether the run only checked.
+        check_mode: whether the run was in check mode.
         may_reboot: whether reboots were allowed.
         diff: whether --diff is on.
         name: name of the host.

@@ -170,7 +170,7 @@ class PatchRun:
     # --- Installing.
 
     def _attempt(self, todo: t.Sequence[PatchRecord], seen: PatchObservation) -> None:
-        """Install public patches first, then patches with files. A failure does not prevent the next attempts."""
+        """Install public patches first, then patches with files. If a patch fails, the others are still attempted."""
         ready = [record for record in todo if not self._refused(record, seen)]
         public = [record for record in ready if record.patch.public]
         files = [record for record in ready if not record.patch.public]

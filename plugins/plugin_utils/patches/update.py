@@ -46,7 +46,7 @@ def arguments(patches: t.Sequence[Patch], server: str) -> dict[str, t.Any]:
 
 
 def find_calls(key: str) -> tuple[Call, ...]:
-    """Return the calls that look for a job if the connection failed while the job was started."""
+    """Return the calls that look for a job after the connection failed during its start."""
     parameters: dict[str, Json] = {"Path": f"{FOLDER}\\{key}\\j*", "Pattern": PID}
     return (query(JOB, "Select-String", parameters, select=("Line",), until={"LineNumber": 1}, retries=5),)
 

@@ -73,7 +73,7 @@ class Mode:
     delegate: str = ""
     """The CNI plugin that flannel's CNI plugin calls."""
     patches: t.Mapping[str, Patches] = dataclasses.field(default_factory=dict)
-    """Maps versions of Windows Server to the oldest update with which this mode works. Others need no update."""
+    """Maps versions of Windows Server to the oldest update with which this mode works. Other versions need none."""
     source: str
 
 
@@ -317,7 +317,7 @@ class KnownNetwork:
         return version if broken is None else self.working_release(broken.before, mode)
 
     def support_problem(self, *, kubernetes: str, windows: str, runtime: str) -> str | None:
-        """Return an error message for an unsupported version or runtime, or None if the network supports all of them.
+        """Return an error message if the network does not support the versions and the runtime, or None if it does.
 
         Args:
             kubernetes: version of Kubernetes; empty if unknown.
@@ -385,7 +385,7 @@ def parsed(name: str, text: str) -> KnownNetwork:
         text: the file's text, which is YAML.
 
     Raises:
-        ResourceError: the data file is invalid, as in `catalogue`.
+        ResourceError: the data file is invalid, or is for a network with another name.
     """
     where = f"data/networks/{name}.yml"
     loaded = t.cast("KnownNetwork", to_dataclass(KnownNetwork, network_data.content(text), where))
@@ -393,6 +393,6 @@ def parsed(name: str, text: str) -> KnownNetwork:
         raise ResourceError(f"{where}.name", loaded.name, f"expected {name}")
     if bool(loaded.mode_variable) == (len(loaded.modes) == 1):
         raise ResourceError(
-            f"{where}.mode_variable", loaded.mode_variable, "expected a name with several modes, and none with only one"
+            f"{where}.mode_variable", loaded.mode_variable, "expected a name if, and only if, there are several modes"
         )
     return loaded

@@ -13,8 +13,8 @@ from .node_batch import ACCESS, replaced
 from .settings import NetworkFile
 
 ADDRESS = "%HOST_IP%"
-"""Placeholder for the node's address in the CNI configuration. cmd.exe replaces it with the value of the container's
-environment variable."""
+"""Placeholder for the node's address in the CNI configuration. cmd.exe replaces it with the value of the environment
+variable HOST_IP."""
 HEAD, TAIL = "cni-head.json", "cni-tail.json"
 """Names of two files in kube-proxy's pod. The first contains the part of the CNI configuration before the line with the
 node's address, and the second the part after this line."""

@@ -56,8 +56,8 @@ def account_objects() -> list[KubernetesObject]:
 def _setup(cluster: ClusterSettings, mode: Mode | None, kubernetes: str, cni: NetworkFile | None) -> dict[str, str]:
     """Return the contents, by name, of the files with which kube-proxy's pod prepares the node.
 
-    The batch file writes the CNI configuration before kube-proxy's configuration, because it cannot write the latter
-    while kube-proxy's source address is unknown. `mode` is None if the user's image configures kube-proxy.
+    The batch file writes the CNI configuration first, because it fails at kube-proxy's configuration while
+    kube-proxy's source address is unknown. `mode` is None if the user's image configures kube-proxy.
     """
     parts = [] if cni is None else [cni_setup.lines(cni)]
     parts += [] if mode is None else [kube_proxy_setup.lines(mode, cluster.install_dir)]

@@ -19,7 +19,7 @@ from .node_batch import ACCESS, replaced
 
 HEAD, TAIL, RESERVED = "config-head.yaml", "config-tail.yaml", "reservation"
 """Names of the files in the pod's volume. The first two contain the parts of kube-proxy's configuration before and
-after the node's name, and the third contains the text of the file that reserves the source address."""
+after the line with the node's name, and the third contains the text of the file that reserves the source address."""
 _QUERIES: t.Mapping[str, tuple[str, str]] = {
     # The last usable address of the pod CIDR, as kube_proxy.source_vip.
     "host-local": ("{.spec.podCIDR}", "(ip|((1<<(32-length))-1))-1"),
@@ -60,9 +60,10 @@ def lines(mode: Mode, install_dir: str) -> list[str]:
 
 
 def _source_address(field: str, formula: str, install_dir: str) -> list[str]:
-    """Return the lines of the batch file that compute the source address and set the variable `address` to it.
+    """Return the lines of the batch file that set the variable `address` to kube-proxy's source address.
 
-    If the Node object lacks the field, the container fails, and the kubelet starts the container again.
+    They compute the address from a field of the Node object. If the object lacks this field, the container fails, and
+    the kubelet starts the container again.
     """
     read = f'"{install_dir}\\kubectl.exe" --kubeconfig={ACCESS}\\kubeconfig.conf get node %NODE_NAME%'
     return [

@@ -70,7 +70,7 @@ class Restricted:
     """The DaemonSets that the run may restrict to Linux nodes."""
 
     namespaces: t.Collection[str] = ()
-    """Namespaces in which known DaemonSets are restricted (`cni_linux_namespaces`)."""
+    """Namespaces in which known DaemonSets are restricted to Linux nodes (`cni_linux_namespaces`)."""
     patterns: t.Collection[str] = ()
     """Patterns `NAMESPACE/NAME` of further DaemonSets (`cni_linux_daemon_sets`)."""
 

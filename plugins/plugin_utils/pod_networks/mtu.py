@@ -52,7 +52,7 @@ def linux_mtu(known: KnownNetwork, mode: str, cluster: t.Mapping[str, t.Any]) ->
 def _flannel(flannel: t.Mapping[str, t.Any], overhead: int) -> LinuxMtu | None:
     """Return the pods' MTU according to flannel's ConfigMap.
 
-    The ConfigMap contains the MTU of the encapsulated packets (Documentation/backends.md).
+    The MTU there includes the encapsulation headers (flannel Documentation/backends.md), so they are subtracted.
     """
     backend = (flannel.get("net_conf") or {}).get("Backend") or {}
     # flannel ignores upper and lower case in the names of the ConfigMap (Go's encoding/json).

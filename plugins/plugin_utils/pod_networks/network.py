@@ -281,7 +281,7 @@ def account_objects(plugins: t.Iterable[str]) -> list[KubernetesObject]:
 
 
 def former_account_objects(former: str, plugins: t.Iterable[str]) -> list[KubernetesObject]:
-    """Return a former network's service account and the account's other cluster objects, in order to remove them.
+    """Return the objects to remove from the cluster: a former network's service account and what belongs to it.
 
     The list is empty if the account is still in use.
 

@@ -52,7 +52,7 @@ class SdnOverlay(SdnBridge):
     """The sdnoverlay plugin. flanneld creates the HNS network and its remote subnets, as it does for win-overlay."""
 
     def _flags(self) -> dict[str, t.Any]:
-        """Return no flags, because an overlay's gateway is the first address of the subnet, which is the default."""
+        """Return no flags: on an overlay, the gateway is the subnet's first address, which is the plugin's default."""
         return {}
 
     def _policies(self, internal_ip: str) -> list[EndpointPolicy]:

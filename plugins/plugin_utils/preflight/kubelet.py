@@ -45,8 +45,8 @@ _ONLY_ON_LINUX: t.Mapping[str, tuple[t.Callable[[t.Any], bool], str]] = types.Ma
         "userNamespaces": (lambda value: value is None, "expected no value"),
     }
 )
-"""Maps each field of a feature that only Linux supports to a function that recognizes the values with which the feature
-is off, and to the expected value. With any other value, a kubelet on Windows does not start.
+"""Fields of features that only Linux supports. Each is mapped to a function that recognizes the values that turn the
+feature off, and to the expected value for messages. With any other value, a kubelet on Windows does not start.
 
 Source: kubernetes/kubernetes, pkg/kubelet/apis/config/validation/validation_windows.go.
 """

@@ -113,7 +113,7 @@ def test_the_modes_of_a_network_are_consistent(name: str) -> None:
         ({"run_as": ["pod"]}, r"run_as\[0\]: expected one of daemonset, service, got 'pod'"),
         ({"modes": {"vxlan": {"vni": 1}}}, "modes.vxlan.vni: expected one of"),
         ({"name": "calico"}, "data/networks/flannel.yml.name: expected flannel, got 'calico'"),
-        ({"mode_variable": ""}, "mode_variable: expected a name with several modes, and none with only one"),
+        ({"mode_variable": ""}, "mode_variable: expected a name if, and only if, there are several modes"),
     ],
 )
 def test_a_wrong_file_is_refused(changes: dict[str, t.Any], message: str) -> None:
