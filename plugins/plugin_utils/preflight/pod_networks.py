@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check whether the selected pod network works with the host's versions, runtime and other variables (no I/O)."""
+"""Check whether the pod network works with the host's Kubernetes version, runtime and other variables (no I/O)."""
 
 from __future__ import annotations
 

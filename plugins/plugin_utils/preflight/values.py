@@ -41,7 +41,8 @@ def problems(
         variables: all variables of a host, not templated.
         values: templated values of the options that are set.
         known_roles: the roles to check.
-        strict: whether to also return a problem for each unverified download, if no type and no artifact is wrong.
+        strict: whether to also return a problem for each unverified download. These are checked only if all values
+            have the right types and the artifacts are valid.
     """
     refused = [*mistyped_variables(values, known_roles), *artifacts.problems(values)]
     if strict and not refused:
@@ -78,7 +79,7 @@ def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Ro
 
 
 def without_consequences(problems: t.Sequence[Problem]) -> list[Problem]:
-    """Return all problems except those that other checks or templates report only because of a mistyped value.
+    """Return the problems without those that only follow from a value that has the wrong type or is not accepted.
 
     Args:
         problems: all problems of a host.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """List the components of an image, with their package URLs, for the bill of materials that sbom.py writes.
 
-Source for package URLs: package-url/purl-spec, PURL-TYPES.rst (generic, github, golang, oci). Scanners read:
+Source for package URLs: package-url/purl-spec, PURL-TYPES.rst (generic, github, golang, oci). What scanners read:
 
 * Grype and Trivy look up `golang`, and ignore `github` and `generic`. So an artifact that is built from a Go module has
   a second component, the module (anchore/syft syft/format/internal/cyclonedxutil/helpers/decoder.go;
@@ -114,7 +114,7 @@ def _artifact(artifact: NotedArtifact) -> SbomComponent:
 def _published(artifact: NotedArtifact) -> str:
     """Return the publisher's URL of an official release, or an empty string for any other file.
 
-    A file that came from a mirror also has the publisher's URL.
+    The publisher's URL is returned even if the file came from a mirror.
     """
     kind = catalogue().get(artifact.kind)
     if artifact.custom or kind is None or not artifact.version:

@@ -77,7 +77,7 @@ class NotedFix:
 
     @property
     def state(self) -> str:
-        """The state of the value: `set`, `not set`, or `set to N` for another value."""
+        """`set` if the registry contains the expected value, `set to N` if it contains another one, or `not set`."""
         if self.actual is None:
             return "not set"
         return "set" if self.actual == self.expected else f"set to {self.actual}"

@@ -270,7 +270,7 @@ def _plain(value: t.Any) -> int | str | None:
 
 
 def _images(images: t.Mapping[str, StoredImage]) -> tuple[NotedImage, ...]:
-    """Return each image once, with all of its names that have a tag, or with its other names if none has a tag."""
+    """Return each image once, with its tagged names, or else its names with a digest, or else its digest alone."""
     names: dict[str, list[str]] = {}
     for name, image in images.items():
         names.setdefault(image.identity, []).append(name)

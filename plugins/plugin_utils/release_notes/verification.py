@@ -24,7 +24,7 @@ BUILD_ONLY = ("cloudbase-init",)
 written."""
 _COMPLETE = "IMAGE_STATE_COMPLETE"
 _GROWTH = 1 << 20
-"""Bytes by which drive C may be smaller than possible, because partitions are aligned. See data/first_boot.ps1."""
+"""Bytes by which drive C may be below its maximum size, because partitions are aligned. See data/first_boot.ps1."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -143,9 +143,9 @@ def _images(contents: ImageContents) -> Items:
 
 
 def _listed(section: str, noted: Items, current: Items) -> Checks:
-    """Yield a check for each item in the release notes.
+    """Yield a check for each item in the release notes and for each additional item of the machine.
 
-    The machine may have additional items, such as an update that was installed later.
+    Additional items, such as an update that was installed later, are allowed.
     """
     actual = _by_folded_name(current)
     for name, description in noted.items():
@@ -155,7 +155,7 @@ def _listed(section: str, noted: Items, current: Items) -> Checks:
 
 
 def _files(section: str, noted: Items, current: Items, offline: bool) -> Checks:
-    """Yield a check for each file or container image in the release notes.
+    """Yield a check for each file or container image in the release notes, and for each additional one.
 
     If the run is meant to work without a network, the machine must not have additional files or container images.
     """

@@ -251,7 +251,7 @@ class ModuleRunner:
         return plugin
 
     def reset(self) -> None:
-        """Close an open connection and reconnect. A closed connection is opened by the next command.
+        """Close an open connection and reconnect. A closed connection stays closed until the next command opens it.
 
         Raises:
             Exception: the plugin could not reach the node. The connection is then closed.

@@ -16,7 +16,7 @@ class NodeError(Exception):
 
 
 class BatchLost(NodeError):
-    """The process of a started batch ended without a result. A new observation must show which changes were made."""
+    """The process of a started batch ended without a result. Only a new observation shows which changes were made."""
 
     def __init__(self, message: str, progress: Progress | None) -> None:
         super().__init__(message)

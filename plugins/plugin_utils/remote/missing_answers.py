@@ -26,7 +26,7 @@ def failure(result: t.Mapping[str, t.Any], private: bool) -> str:
 
 
 def blocked(result: t.Mapping[str, t.Any]) -> str:
-    """Return what a policy that blocked the module must allow, or an empty string if no policy blocked the module."""
+    """Return what to allow in the policy that blocked the module, or an empty string if no policy blocked it."""
     return code_policies.explained(_output(result))
 
 

@@ -299,7 +299,7 @@ class Node:
         return self._send(batch, step)
 
     def _collect(self, key: str, step: str, deadline: float, *, private: bool, started: bool, poll: int) -> Observation:
-        """Let the node wait for the result of a batch, and fetch the result.
+        """Have the node wait for the result of a batch, and fetch this result.
 
         Raises:
             NodeError: the batch exceeded its time limit.

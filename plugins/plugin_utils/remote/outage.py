@@ -12,7 +12,7 @@ from .timeouts import Timeouts
 _REFUSED = re.compile(
     r"credentials were rejected|failed to authenticate|\b401\b|access is denied|unauthorized", re.IGNORECASE
 )
-"""Matches the messages of pywinrm, pypsrp and requests about a failed logon."""
+"""Matches messages about a failed logon from the Python packages pywinrm, pypsrp and requests."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 
 

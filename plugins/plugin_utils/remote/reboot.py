@@ -88,7 +88,7 @@ def is_ordered(results: t.Mapping[str, CallResult]) -> bool:
 
 
 def wait_calls() -> tuple[Call, ...]:
-    """Return the calls with which the node waits until its logon screen is up.
+    """Return the calls that make the node wait until its logon screen is up.
 
     No call reads the boot time, because every observation contains it.
     """

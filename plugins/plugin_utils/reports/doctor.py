@@ -71,7 +71,7 @@ def fixes(hosts: t.Mapping[str, Entry]) -> list[str]:
 
 
 def shared(hosts: t.Mapping[str, Entry]) -> list[dict[str, t.Any]]:
-    """Return each cause that does not merely follow from another cause once, with the hosts that have it."""
+    """Return each cause once, with the hosts that have it. Causes that only follow from another one are left out."""
     causes: dict[str, dict[str, t.Any]] = {}
     for host, one in hosts.items():
         for cause in one.get("causes") or ():

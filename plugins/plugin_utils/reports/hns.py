@@ -27,7 +27,7 @@ def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", s
         node: name of the host.
         facts: the value `hns` in the result of hns_info; None if hns_info failed.
         message: why hns_info failed.
-        summary: whether to return a row for each kind, network and state instead of a row for each object.
+        summary: whether to return a row for each combination of kind, network and state instead of for each object.
     """
     if facts is None:
         return [(node, "", "", "", "", "error", _reason(node, message))]

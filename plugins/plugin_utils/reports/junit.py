@@ -24,7 +24,7 @@ class JUnitResults:
     """Why the results cannot be used; empty if they can be."""
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the results as part of a module's result."""
+        """Return the results in the form in which a module returns them."""
         failed = [{"name": name, "message": message} for name, message in self.failed]
         return {"passed": self.passed, "skipped": self.skipped, "failed": failed, "problem": self.problem}
 

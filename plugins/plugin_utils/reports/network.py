@@ -55,7 +55,7 @@ def table(results: t.Iterable[Entry], *, summary: bool = False, width: int = 170
 
     Args:
         results: the value `results` in the result of network_check.
-        summary: whether all results that passed and have the same check and operating systems share a row, with the
+        summary: whether passed results with the same check and operating systems share one row, which shows the
             number of connections.
         width: maximum line width; the last column is shortened, but keeps at least 60 characters.
     """

@@ -53,7 +53,7 @@ class Run:
         return cls(playbook=document["playbook"], seconds=document["seconds"], nodes=nodes)
 
     def summary(self) -> list[dict[str, t.Any]]:
-        """Return a row with the totals and the failed tasks of each node."""
+        """Return one row for each node, with its totals, its failed tasks and the tasks that a report lists."""
         return [
             {
                 "node": name,

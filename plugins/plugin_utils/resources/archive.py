@@ -162,7 +162,7 @@ class Archive(Resource):
         return f"{self.folder}\\{file.replace('/', chr(92))}"
 
     def _records(self) -> dict[str, str]:
-        """Return a mapping from the path of each hashed file to the path of the record's file that stores its hash."""
+        """Return a mapping from the path of each hashed file to the path of the file that stores its hash."""
         recorded = {self.path: f"{self.record}\\archive.sha256"}
         for index, file in enumerate(self.check):
             recorded[self._path_of(file)] = f"{self.record}\\file-{index}.sha256"

@@ -143,7 +143,7 @@ class Artifact(Resource):
         return self.no_log or self._asks
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge two roles' artifacts for one file, or return None if path, `custom` or checksum differ."""
+        """Merge two roles' artifacts for one file, or return None if they conflict in path, `custom` or SHA-256."""
         pins = {pin for pin in (self.sha256, other.sha256) if pin}
         if self.path.casefold() != other.path.casefold() or self.custom != other.custom or len(pins) > 1:
             return None
@@ -276,7 +276,7 @@ class Artifact(Resource):
         return attempts.likely_space(self._download({}, curl.RemoteFile()), "file", self._unverified)
 
     def file_facts(self, seen: Results) -> dict[str, t.Any]:
-        """Return the hash, size and source of the node's file, or an empty mapping if the file has to be downloaded."""
+        """Return the hash, size and source of the file on the node, or an empty mapping if it must be downloaded."""
         change = self.change_for(seen)
         if change is not None and any(call.id == attempts.FETCHED for call in change.calls):
             return {}
@@ -374,7 +374,7 @@ class Artifact(Resource):
             yield action("keep-checksum", "@write-file", checksum)
 
     def _move_unverified(self) -> Call:
-        """Return the call that renames an unverified file. It must not be used, but it may be the only copy."""
+        """Return the call that renames an unverified file. This file must not be used, but may be the only copy."""
         return move_path(self.path, self._unverified, "aside")
 
     def _observed_file(self, seen: Results, path: str) -> t.Mapping[str, t.Any]:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Remove the versions that are no longer needed from a node's artifact cache."""
+r"""Remove unneeded versions from a node's artifact cache."""
 
 from __future__ import annotations
 

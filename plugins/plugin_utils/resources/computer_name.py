@@ -22,7 +22,7 @@ NETBIOS = 15
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ComputerName(Resource):
-    """The computer name of the node. A change of its first 15 characters renames and reboots the node."""
+    """The computer name of the node. If the first 15 characters must change, it is renamed and rebooted."""
 
     type: t.ClassVar[str] = "ComputerName"
     name: str = dataclasses.field(metadata={"help": "The host name, without domain."})

@@ -306,5 +306,5 @@ class _ImageSize(SizeProbe):
 
 
 def needed_space(size: int) -> int:
-    """Return the disk space for an image of the given download size, with both compressed and unpacked layers."""
+    """Return the space that an image of the given download size needs for its compressed and unpacked layers."""
     return int(size * (1 + UNPACKED))

@@ -118,7 +118,7 @@ class ExistingRuntime(Resource):
 def _stop(name: str) -> Call:
     """Return the call that stops a service.
 
-    The batch runs detached because of `long`, as the removal of an external network interrupts the connection.
+    `long` makes the batch run detached, because removing an external network interrupts the connection.
     """
     return action(f"stop-{name}", "Stop-Service", {"Name": [name], "Force": True}, on_error="continue", long=True)
 

@@ -22,7 +22,7 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 MAX_BYTES = 512 * 1024
-"""Maximum size of the content, because a batch is limited to 1 MB. Use an Artifact for larger files."""
+"""Maximum size of the content in bytes. A batch is limited to 1 MB, so use an Artifact for larger files."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

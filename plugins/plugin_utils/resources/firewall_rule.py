@@ -219,7 +219,7 @@ def _seen(key: str, value: t.Any, desired: t.Any) -> t.Any:
 
 
 def _address(text: str) -> str:
-    """Return an address with a subnet mask in CIDR notation, and any other address or range unchanged.
+    """Convert an address with a subnet mask to CIDR notation, and return any other address or range unchanged.
 
     For a rule with 10.0.0.0/8, Windows returns 10.0.0.0/255.0.0.0.
     """
