@@ -76,6 +76,6 @@ class HostsFile(Resource):
 
 
 def _entries(block: str) -> dict[str, str]:
-    """Return a mapping of the host names in this resource's block of lines to their addresses."""
+    """Return a mapping from the host names in this resource's block of lines to their addresses."""
     pairs = [line.split() for line in block.splitlines() if not line.startswith("#")]
     return {pair[1]: pair[0] for pair in pairs if len(pair) == 2}

@@ -50,10 +50,10 @@ class Trigger:
                 example = "2026-12-31T03:30" if self.on == "once" else "03:30"
                 raise ResourceError("at", self.at, f"expected a time such as {example} (in quotes)")
         elif self.at is not None:
-            raise ResourceError("at", self.at, f"expected no time if on is {self.on}")
+            raise ResourceError("at", self.at, f"expected no time if on={self.on}")
         if bool(self.days) != (self.on == "weekly"):
             expected = "expected no days" if self.days else "expected at least one day"
-            raise ResourceError("days", list(self.days), f"{expected} if on is {self.on}")
+            raise ResourceError("days", list(self.days), f"{expected} if on={self.on}")
 
     @property
     def text(self) -> str:

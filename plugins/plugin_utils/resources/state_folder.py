@@ -31,7 +31,7 @@ _WINDOWS_FOLDERS = re.compile(
 _LONG = "\\\\?\\"
 """With this prefix, `rd` also removes paths of more than 260 characters, which volumes of pods may have."""
 _GONE = (0, 2)
-"""The exit codes of `rd` if it removed the folder and if the folder did not exist."""
+"""The exit codes of `rd` for a folder that it removed and for a folder that did not exist."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,10 @@ class StateFolder(Resource):
         return update(self, {"type": "file"}, {"type": "directory"}, [removal, *self._make()])
 
     def _content(self, seen: Results) -> list[str]:
-        """Return the names in the folder, and the relative paths of anything in its subfolders, which must be empty."""
+        """Return the names in the folder, and the relative paths of what the subfolders in `folders` contain.
+
+        These subfolders must be empty.
+        """
         names: list[str] = []
         for number, path in enumerate(self._listed):
             result = seen.get(f"content-{number}")

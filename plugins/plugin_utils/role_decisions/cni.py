@@ -75,7 +75,7 @@ def runs_of(host: Variables, name: str) -> tuple[str, str]:
 
 
 def _applying_host(host: Variables, expected: str) -> str:
-    """Return the host that changes the cluster for all hosts whose pod network runs in the expected way.
+    """Return the host that changes the cluster for all hosts whose pod network runs as `expected`, such as `service`.
 
     The result is empty if the pod network of `host` runs in another way. Such a host never makes these changes.
     """
@@ -174,7 +174,7 @@ def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
 def _former_account_stays(host: Variables) -> bool:
     """Return whether any Windows node except the host's node still has annotations of the former pod network.
 
-    The network's program writes these annotations with the permissions of its service account.
+    Such a node still needs the service account with which the network's program writes these annotations.
     """
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
     names = set() if former is None else {*former.files.annotations}
@@ -245,8 +245,8 @@ def _node_labels(host: Variables) -> dict[str, str | None]:
 def _registered_labels(host: Variables) -> dict[str, str | None]:
     """Return the labels for the file that a kubelet reads when it registers its node.
 
-    A node that has joined keeps its labels when its kubelet restarts, so the file can already contain the label of its
-    new network. Otherwise the next run would change the file again, and restart the kubelet.
+    A node that has joined keeps its labels when its kubelet restarts, so its file already gets the label of the new
+    network. If it did not, the next run would have to change the file again and restart the kubelet.
     """
     labels: dict[str, str | None] = dict(host.value("cni_node_labels"))
     if not host.part("winkube_node_information", "joined", default=False):

@@ -115,7 +115,7 @@ def _token(host: Variables) -> str:
         return str(host.part("node_join_tokens", "tokens", name))
     token = _kubeadm_tokens(host).get(name, "")
     if not token and not host.optional("ansible_check_mode", False):
-        raise MissingVariableError(f"node_join_kubeadm_tokens: the bootstrap token of {name}")
+        raise MissingVariableError(f"node_join_kubeadm_tokens.{name}")
     return token
 
 

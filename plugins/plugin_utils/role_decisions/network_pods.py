@@ -18,7 +18,7 @@ Pod: t.TypeAlias = t.Mapping[str, str]
 
 
 def revisions(applied: t.Iterable[t.Mapping[str, t.Any]], label: str) -> list[str]:
-    """Return the revisions of the applied DaemonSets. Every pod has a label with the revision of its DaemonSet.
+    """Return the revisions of the applied DaemonSets. The pods of a DaemonSet have a label with its revision.
 
     Args:
         applied: the applied objects, as the cluster returned them.

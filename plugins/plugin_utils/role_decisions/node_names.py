@@ -17,7 +17,7 @@ def node_name(given: str, computer_name: str) -> str:
 
     Args:
         given: the name in the inventory; empty if the inventory sets none.
-        computer_name: the name that the machine reports; empty if the machine was not queried yet.
+        computer_name: the name that the machine reports; empty if the machine has not been queried yet.
     """
     return given or computer_name.lower()
 

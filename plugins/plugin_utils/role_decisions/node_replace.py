@@ -97,7 +97,7 @@ def _is_contacted(host: Variables) -> bool:
 def _plan_problem(host: Variables) -> str:
     """Return why the node cannot be replaced, or an empty string if it can be.
 
-    The addresses of a machine that the run contacts are compared by the node_reset role, not here.
+    If the run contacts the machine, the node_reset role compares its addresses with the node's. This function does not.
     """
     plan = host.value("node_replace_plan")
     if plan["status"] != "replace" or plan["problem"]:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide for the node_reset role which nodes belong to the machines, and which nodes are drained and deleted."""
+"""Decide for the node_reset role which nodes belong to the machines to reset, and which to drain and delete."""
 
 from __future__ import annotations
 
@@ -126,7 +126,12 @@ def _purposes(host: Variables) -> list[str]:
 
 
 def _batch(host: Variables, fact: str) -> list[t.Mapping[str, t.Any]]:
-    """Return facts about the existing nodes of those hosts of the batch whose variable named `fact` is true."""
+    """Return facts about the existing nodes of the batch's hosts.
+
+    Args:
+        host: the variables of the host for which the decision is made.
+        fact: name of a variable. Hosts where it is false or empty are left out.
+    """
     hosts = [name for name in host.value("ansible_play_batch") if host.of_host(name, fact)]
     known = [host.of_host(name, "node_reset_known") for name in hosts]
     return [one for one in known if one["exists"]]

@@ -25,7 +25,7 @@ _NOT_DRAINED = (
 
 
 def cached(versions: t.Iterable[t.Any]) -> dict[str, node_upgrade.Origin]:
-    """Return a mapping from the Kubernetes versions that users cache on the nodes to the sources of the archives.
+    """Return a mapping from the Kubernetes versions that the nodes cache to the sources of their archives.
 
     Args:
         versions: value of `image_cache_kube_node_versions`: versions, or mappings with `version`, `url` and `sha256`.
@@ -45,8 +45,8 @@ def stage_problem(staged: t.Mapping[str, t.Any], problem: str, patches: str) -> 
 
     Args:
         staged: result of the task that makes the changes that do not disrupt pods.
-        problem: why the node must not be drained.
-        patches: why the check of patches failed.
+        problem: why the node must not be drained; empty if it may be drained.
+        patches: why the check for missing patches failed; empty if it succeeded.
     """
     if staged.get("failed") or staged.get("unreachable"):
         return str(staged.get("msg") or "the changes that disrupt no pods failed")

@@ -38,7 +38,9 @@ def direct_hosts(exceptions: str | t.Sequence[str], bundle_urls: t.Sequence[str]
 
 
 def check_problem(result: t.Mapping[str, t.Any]) -> str:
-    """Return why the check for missing patches failed, or an empty string if it succeeded or found missing patches.
+    """Return why the check for missing patches failed, or an empty string if it succeeded.
+
+    A check that finds missing patches succeeds.
 
     Args:
         result: result of patch_install in check mode.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The variables of role hns_cleanup."""
+"""The variables of the hns_cleanup role."""
 
 from __future__ import annotations
 

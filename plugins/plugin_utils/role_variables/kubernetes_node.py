@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The variables of role kubernetes_node."""
+"""The variables of the kubernetes_node role."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class UnsupportedRelease(t.NamedTuple):
 
 
 def pair_problems(kubernetes: Version, containerd: Version) -> list[UnsupportedRelease]:
-    """Return those of the given versions of Kubernetes and containerd that are not supported, with the reasons."""
+    """Return a list with the reason why each unsupported version of Kubernetes or containerd is rejected."""
     problems = kubernetes_problems(kubernetes)
     line = containerd_line(containerd)
     nearest = nearest_containerd_line(containerd)
@@ -49,7 +49,7 @@ def pair_problems(kubernetes: Version, containerd: Version) -> list[UnsupportedR
 
 
 def docker_problems(kubernetes: Version, engine: Version, adapter: Version) -> list[UnsupportedRelease]:
-    """Return those of the versions of Kubernetes, Docker and cri-dockerd that are not supported, with the reasons."""
+    """Return a list with the reason why each unsupported version of Kubernetes, Docker or cri-dockerd is rejected."""
     table = supported()
     dockershim = {"oldest": "1.0", "newest": table["dockershim"]["newest"]}
     if within(kubernetes.minor_version, dockershim):
@@ -87,7 +87,7 @@ def explanation(version: Version) -> str:
 
 
 def older_rules(version: Version) -> list[t.Mapping[str, t.Any]]:
-    """Return the known differences of a version of Kubernetes that is older than all supported versions.
+    """Return how a version of Kubernetes that is older than all supported versions differs from them.
 
     The result is an empty list for all other versions.
     """

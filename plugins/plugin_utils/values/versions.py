@@ -101,7 +101,7 @@ def skew_problem(kubelet: Version, server: Version) -> str | None:
 
 
 def _older_minors(kubelet: str) -> int:
-    """Return by how many minor versions a kubelet of the given minor version may be older than the API server."""
+    """Return how many minor versions a kubelet of the given minor version may lag behind the API server."""
     return next(int(rule["older_minors"]) for rule in supported()["kubelet_skew"]["rules"] if within(kubelet, rule))
 
 

@@ -19,7 +19,7 @@ TRUSTED_FOLDER = "C:\\Windows\\winkube"
 """Folder of verified files that are used later. Only administrators can create or change files in this folder. In
 ProgramData, all users may create folders, and so could replace a file after it was verified."""
 CACHED_VERSIONS = f"{TRUSTED_FOLDER}\\cached-versions"
-"""Folder of the script that installs cached versions on a machine that starts from an image."""
+"""Folder of the script that installs cached versions of components on a machine that starts from an image."""
 CACHED_VERSIONS_INDEX = f"{CACHED_VERSIONS}\\index.json"
 """File that lists the cached versions of each component, such as containerd."""
 JOIN_CONFIGURATION = f"{PROGRAM_DATA}\\join.yaml"

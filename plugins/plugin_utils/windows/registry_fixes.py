@@ -21,7 +21,7 @@ def fixes() -> tuple[t.Mapping[str, t.Any], ...]:
 
 
 def resources(supported: t.Container[str]) -> list[dict[str, t.Any]]:
-    """Return the Registry resources with the fixes for the given versions of Windows.
+    """Return the Registry resources that enable the fixes for the given versions of Windows.
 
     Args:
         supported: versions of Windows, such as `2022`. Registry values for other versions are left out.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Find files and folders that other users may have created, and move them aside.
+r"""Find files and folders that non-administrators may have created, and move them aside.
 
 Any user of a server may create folders in C:\ and C:\ProgramData, and then owns them. An owner can always change the
 access list, so a later access list does not make such content trustworthy. Source: learn.microsoft.com, "Owner of a New
@@ -21,7 +21,8 @@ from . import sddl as descriptors
 from .path_calls import make_closed, move_path
 
 Which = t.Literal["nothing", "foreign", "writable"]
-"""What to move aside: nothing, content that other users own (`foreign`), or also content to which they can write."""
+"""What to move aside: nothing, content that users other than administrators own (`foreign`), or also content that they
+can change (`writable`)."""
 
 STRICTNESS: tuple[Which, ...] = ("nothing", "foreign", "writable")
 
@@ -68,7 +69,7 @@ def list_calls(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
 
 
 def find(folder: str, which: Which, seen: Results) -> list[UntrustedItem]:
-    """Return the outermost files and folders that non-administrators own or, with `writable`, can write to.
+    """Return the outermost files and folders that non-administrators own or, if `which` is `writable`, can write to.
 
     Content that cannot be checked is included, because administrators can check all of their own files.
 

@@ -17,7 +17,7 @@ at most four levels."""
 
 
 def only_asked(seen: Observation, calls: t.Sequence[Call]) -> Observation:
-    """Return the node's answer to a batch with only the results of calls that the batch contains.
+    """Return the node's answer to a batch without the results of calls that the batch does not contain.
 
     Args:
         seen: the answer that the node returned.
