@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the types of the values in a node's answer; an error says which value has the wrong type (no I/O)."""
+"""Check the types of the values in a node's answer (no I/O). An error says which value has the wrong type."""
 
 from __future__ import annotations
 

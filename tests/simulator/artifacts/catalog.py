@@ -23,8 +23,8 @@ class Release:
 
     Args:
         url: the pattern of the file's host and path. It may have the groups `program` and `version`.
-        make: function that returns the contents, or None if this file does not exist. Its arguments are the values of
-            those groups that the pattern has, first `program`, then `version`.
+        make: a function that returns the contents, or None if this file does not exist. Its arguments are the values
+            of those groups that the pattern has, first `program`, then `version`.
         checksums: pairs of a checksum file's suffix and its form (see `checksum_file`).
         sums: two URLs for a release that has one checksum file for all its files. The first is the pattern of the
             checksum file's URL. The second is the URL of the archive for Windows, with `{version}` for the version.

@@ -136,7 +136,8 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         """Apply a fault that replaces or delays the response.
 
         Returns:
-            Whether the request has been answered. If not, the caller sends the file, which may have a fault.
+            Whether the request has been answered. If not, the caller sends the file, and applies the other kinds of
+            faults to it.
         """
         headers: dict[str, str] = {}
         if fault.kind == "status":
@@ -248,7 +249,7 @@ def byte_range(header: str | None, size: int) -> range | None:
 
     The whole file is sent if the header is missing or malformed, or requests more than one range.
 
-    If the header cannot be satisfied, the returned range begins at or after the end of the file.
+    If the requested range cannot be satisfied, the returned range begins at or after the end of the file.
     """
     found = re.fullmatch(r"bytes=(\d*)-(\d*)", (header or "").strip())
     if not found or found.group(0) == "bytes=-":

@@ -105,7 +105,7 @@ def azure_cni(name: str, version: str) -> bytes:
     Source: Azure/azure-container-networking `Makefile` (`cni-archive`).
 
     Args:
-        name: `azure-vnet-cni`, to which versions up to 1.4 can add `-singletenancy`, `-swift` or `-overlay`.
+        name: `azure-vnet-cni`. Up to version 1.4, it can be followed by `-singletenancy`, `-swift` or `-overlay`.
         version: the version in the name of the archive.
     """
     programs = ("azure-vnet", "azure-vnet-ipam", "azure-vnet-telemetry")

@@ -103,8 +103,8 @@ def start_cluster(
     """Start a cluster, which has no nodes except the Linux nodes that `calico` requests.
 
     Args:
-        kind: "real", which needs `KUBEBUILDER_ASSETS`, or "memory". "auto" selects "real" if that folder
-            contains programs of the given version, otherwise "memory".
+        kind: "real", "memory" or "auto". "real" runs the programs in the folder that `KUBEBUILDER_ASSETS` names.
+            "auto" selects "real" if that folder contains programs of the given version, otherwise "memory".
         version: the Kubernetes version of the control plane.
         address: this machine's IPv4 address on which the API server listens.
         extra_sans: additional names and addresses for the API server's certificate.

@@ -51,12 +51,12 @@ class Rendered:
 
     @property
     def single_binary(self) -> bool:
-        """Whether the images contain calico.exe as their only program, as they do since Calico 3.33."""
+        """Whether the images contain calico.exe as their only program, which is so from Calico 3.33 on."""
         return self.numbers >= (3, 33)
 
     @property
     def names_plugin_type(self) -> bool:
-        """Whether the operator sets CNI_PLUGIN_TYPE (since operator 1.38.12, 1.40.7 and 1.42.0)."""
+        """Whether the operator sets CNI_PLUGIN_TYPE (added in operator 1.38.12, 1.40.7 and 1.42.0)."""
         minimum = {30: 7, 31: 4}.get(self.numbers[1], 0)
         return self.numbers[1] >= 30 and self.numbers[2] >= minimum
 

@@ -113,7 +113,7 @@ def _is_key(path: Path) -> bool:
 def _drop(obj: Object, path: Path) -> None:
     """Remove the field at a path, if it exists.
 
-    A field that identifies a list element is kept as long as the element has other fields. After that, the whole
+    A field that identifies a list element is kept as long as the element has other fields. If it has none, the whole
     element is removed.
     """
     try:
