@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The base class of the simulator's HTTP servers, which use threads and TLS, and tolerate clients that disconnect."""
+"""The base class of the simulator's HTTP and HTTPS servers. They use threads, and tolerate clients that disconnect."""
 
 from __future__ import annotations
 

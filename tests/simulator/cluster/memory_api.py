@@ -61,7 +61,10 @@ class MemoryCluster:
         self._controllers.start()
 
     def set_clock(self, seconds: float) -> None:
-        """Set how many seconds the API server's clock is ahead. This affects only the check of client certificates."""
+        """Set how many seconds the API server's clock is ahead of this machine's.
+
+        This affects only the check of client certificates.
+        """
         self._authenticator.ahead = datetime.timedelta(seconds=seconds)
 
     def stop(self) -> None:

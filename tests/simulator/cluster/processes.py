@@ -67,7 +67,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], seconds: float
 
     Args:
         arguments: the program and its arguments.
-        environment: the complete environment variables of the program.
+        environment: all environment variables of the program; it inherits none.
         seconds: the time limit.
 
     Returns:

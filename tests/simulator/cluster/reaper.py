@@ -16,7 +16,7 @@ import sys
 
 
 def main() -> None:
-    """Read process ids until the input ends. If the parent is gone, kill the programs and remove the folder."""
+    """Read process ids. If the input ends without "done", kill the programs and remove the folder."""
     pids: list[int] = []
     for line in sys.stdin:
         if line.strip() == "done":

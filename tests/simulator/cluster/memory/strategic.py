@@ -123,7 +123,7 @@ def _apply_list_directives(result: dict[str, Any], patch: dict[str, Any]) -> Non
 
 
 def _ordered(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
-    """Return a list's elements in the order of the patch. Elements that are not in the patch keep their positions."""
+    """Return a list's elements in the order that $setElementOrder requests. Elements that it omits stay in place."""
     key = merge_key(field, order)
     requested = [one.get(key) for one in order] if key else order
     listed = [one for one in elements if (one.get(key) if key else one) in requested]

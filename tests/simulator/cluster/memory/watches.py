@@ -55,7 +55,7 @@ def list_objects(store: ObjectStore, kind: ResourceType, selection: ObjectSelect
 def watch_objects(
     store: ObjectStore, kind: ResourceType, selection: ObjectSelection, query: Mapping[str, str]
 ) -> Iterator[Object]:
-    """Yield watch events until the client's time limit, or else the server's, is reached.
+    """Yield watch events until the time limit is reached. The client can set it with timeoutSeconds.
 
     An empty event marks a pause, in which the caller should check whether the client is still connected.
 

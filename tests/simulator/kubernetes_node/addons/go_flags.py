@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 
 class GoUsageError(Exception):
-    """An invalid command line. The exception's text is what the program prints."""
+    """Raised if a command line is invalid. The exception's message is what the program prints."""
 
 
 def parse(argv: Sequence[str], known: Collection[str]) -> dict[str, str]:

@@ -73,7 +73,7 @@ class ServerAccess:
 
 
 def read_kubeconfig(machine: Machine, path: str) -> ServerAccess:
-    """Parse a kubeconfig file on the node. Paths in it are relative to the file's folder.
+    """Parse a kubeconfig file on the node. Relative paths in it start at the file's folder.
 
     Raises:
         KubeconfigError: the file is missing or invalid.

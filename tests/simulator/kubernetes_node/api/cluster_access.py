@@ -44,7 +44,7 @@ def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
 
 
 def _is_service(host: str) -> bool:
-    """Return whether a host is an IPv4 address.
+    """Return whether a host outside 127.0.0.0/8 is a service's cluster IP address.
 
     The nodes' own addresses are in 127.0.0.0/8, so any other IPv4 address is a service's.
     """

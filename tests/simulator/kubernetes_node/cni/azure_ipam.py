@@ -115,7 +115,7 @@ def read_state(machine: Machine, path: str, key: str) -> dict[str, Any]:
 
 
 def _refresh(machine: Machine, spaces: dict[str, Any]) -> None:
-    """Add the addresses that WireServer reports to the pool, and remove unused addresses that it no longer reports."""
+    """Update the pool with the addresses that WireServer reports. Addresses in use are kept even if it omits them."""
     about = machine.settings.option("azure")
     if not isinstance(about, Mapping):
         _log(machine, f'[ipam] wireserver call failed with: Get "{_QUERY}": dial tcp 168.63.129.16:80: i/o timeout')

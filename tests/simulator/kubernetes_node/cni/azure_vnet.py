@@ -121,7 +121,7 @@ def _network(call: PluginCall, lease: AddressLease, version: str) -> Network:
 
 
 def _has_one_step(version: str) -> bool:
-    """Return whether this version creates the network and the endpoint in one step.
+    """Return whether this version of azure-vnet creates the network and the endpoint in one step.
 
     If so, network errors and endpoint errors have the same prefix.
     """
@@ -129,7 +129,7 @@ def _has_one_step(version: str) -> bool:
 
 
 def _ignores_mode(version: str) -> bool:
-    """Return whether this version always creates an L2Bridge network, as versions since 1.6.16 do."""
+    """Return whether this version of azure-vnet always creates an L2Bridge network, as versions since 1.6.16 do."""
     minor, _, patch = version.removeprefix("v").rpartition(".")
     return contracts.at_least(version, "1.7") or (minor == "1.6" and patch.isdigit() and int(patch) >= 16)
 

@@ -166,7 +166,7 @@ def _node(client: Client, name: str) -> dict[str, Any]:
     """Return the Kubernetes node with the given name.
 
     Raises:
-        FlannelError: the node cannot be read. The message is that of the real flanneld, which first waits for the node.
+        FlannelError: the node cannot be read. The message is flanneld's timeout error, but the simulator does not wait.
     """
     try:
         return client.get(f"/api/v1/nodes/{name}")

@@ -4,9 +4,9 @@
 
 Each network has a folder with the network's name. Each file in the folder is named after an address, and contains the
 container's id and the name of its interface. The search for a free address starts after the address that was assigned
-last (`last_reserved_ip.0`), so a released address is not assigned again immediately. Only the gateway, by default the
-first address, is never assigned. The second address belongs to flannel's bridge, but host-local assigns it to the first
-pod, whose endpoint HNS then refuses (microsoft/SDN#333). The files survive a reboot.
+last (`last_reserved_ip.0`), so a released address is not assigned again immediately. Of a subnet's usable addresses,
+only the gateway (by default the first) is never assigned. The second belongs to flannel's bridge, but host-local
+assigns it to the first pod, whose endpoint HNS then refuses (microsoft/SDN#333). The files survive a reboot.
 
 Source: containernetworking/plugins plugins/ipam/host-local.
 """

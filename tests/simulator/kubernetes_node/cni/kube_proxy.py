@@ -66,7 +66,7 @@ class ProxySettings:
 
     @property
     def network(self) -> str:
-        """The name of the HNS network, or an empty string if the environment variable KUBE_NETWORK sets the name."""
+        """The name of the HNS network, or an empty string if none is configured. KUBE_NETWORK is then used."""
         return str(self._kernel("networkName") or self.flags.text("network-name"))
 
     @property
@@ -219,10 +219,10 @@ class KubeProxy:
         self._machine.part(ProxyLog).write("I", f'"Source VIP" sourceVip="{settings.source_vip}"')
 
     def _client(self) -> Client:
-        """Wait until the pod has a token and the API server is reachable, and return a connection to the API server.
+        """Wait until the API server's address is reachable, and return a client for the API server.
 
         Raises:
-            ProxyError: the kubeconfig is invalid, or kube-proxy is stopped.
+            ProxyError: the kubeconfig or the pod's service account cannot be used, or kube-proxy is stopped.
         """
         while True:
             try:

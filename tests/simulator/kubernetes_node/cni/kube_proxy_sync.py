@@ -68,7 +68,7 @@ class Programmer:
         self._made = {item.id for item in wanted}
 
     def _network_changed(self) -> bool:
-        """Return whether kube-proxy's HNS network was deleted or replaced. If so, remove all its load balancers."""
+        """Return whether the HNS network was deleted or replaced. If so, remove this kube-proxy's load balancers."""
         current = self._store.network_named(self._network.name)
         if current and current.id == self._network.id:
             return False
@@ -83,7 +83,7 @@ class Programmer:
         return True
 
     def _source_endpoint(self) -> None:
-        """Create the endpoint for the source address, unless another endpoint, such as Calico's, has this address."""
+        """On an overlay network, create an endpoint for the source VIP, unless an endpoint already has this address."""
         if self._network.kind != "Overlay":
             return
         own = [item for item in self._store.endpoints() if item.network == self._network.id]

@@ -18,7 +18,7 @@ VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
 
 
 class CniError(Exception):
-    """Raised if CNI is not ready or a plugin failed. The message is that of the plugin, libcni or containerd."""
+    """Raised if CNI is not ready or a plugin fails. The message is that of the plugin, libcni or containerd."""
 
 
 @dataclass

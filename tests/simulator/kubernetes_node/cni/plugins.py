@@ -55,7 +55,7 @@ def add(
     pod: str = "",
     ports: Sequence[Mapping[str, Any]] = (),
 ) -> Attachment:
-    """Add a pod to a network, and return the result of the last CNI plugin.
+    """Add a pod to a network, and return its address and its HNS endpoint.
 
     Args:
         machine: the node.

@@ -50,7 +50,7 @@ class ContainerdConfig:
     minor: str = "2.4"
 
     def plugin(self, *names: str) -> Table:
-        """Return the settings of the first given plugin that has any, or an empty table if none has."""
+        """Return the settings of the first plugin in `names` that has settings, or an empty table if none has any."""
         plugins = self.tables.get("plugins", {})
         return next((plugins[name] for name in names if name in plugins), {})
 
@@ -283,7 +283,10 @@ def _merge(
 
 
 def _known_address(config: ContainerdConfig, here: str) -> bool:
-    """Return whether a key is still valid, although version 4 of the configuration replaces its table with a plugin."""
+    """Return whether a key is in a former table that plugins have replaced.
+
+    Version 4 of the configuration still accepts these tables.
+    """
     top = here.split(".")[0]
     return top in ("grpc", "ttrpc", "metrics") and top not in config.tables
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Delete dependents whose owners are deleted, and pods whose node is deleted."""
+"""Delete dependents whose owners no longer exist, and pods whose node no longer exists."""
 
 from __future__ import annotations
 

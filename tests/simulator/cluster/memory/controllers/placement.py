@@ -59,7 +59,7 @@ def _term_met(term: Object, labels: dict[str, str], fields: dict[str, str]) -> b
 
 
 def schedulable(spec: Object, node: Object) -> bool:
-    """Return whether a node accepts a new pod. A cordoned node only accepts pods that tolerate the cordon's taint."""
+    """Return whether a node is not cordoned or a pod tolerates the cordon's taint."""
     if not node.get("spec", {}).get("unschedulable"):
         return True
     taint = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}

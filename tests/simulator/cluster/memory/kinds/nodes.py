@@ -24,7 +24,7 @@ _OWN_PREFIXES = ("kubelet.kubernetes.io", "node.kubernetes.io")
 
 
 def create_node(context: Context, obj: Object) -> None:
-    """Taint a new node until it is Ready, as the TaintNodesByCondition admission plug-in does."""
+    """Add the taint that a node has until it is ready, as the TaintNodesByCondition admission plug-in does."""
     spec = obj.setdefault("spec", {})
     taints = spec.get("taints") or []
     if all((one.get("key"), one.get("effect")) != (NOT_READY, "NoSchedule") for one in taints):

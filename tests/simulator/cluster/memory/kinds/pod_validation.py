@@ -23,7 +23,7 @@ _LINUX_ONLY_CONTAINER = (
 
 
 def validate_pod_spec(spec: Object, path: str = "spec") -> list[Cause]:
-    """Validate a pod spec after its defaults were set, and return the errors.
+    """Validate a pod spec whose defaults have been set, and return the errors.
 
     Args:
         spec: the spec of a pod or pod template.

@@ -4,8 +4,8 @@
 
 confd reads BGP peers and address blocks, and starts config-bgp.ps1, which configures Windows' BGP router. It starts
 the script only when a peer or block has changed, and cmdlet errors do not count as failures. Therefore, if
-config-bgp.ps1 cannot configure the router, it does not run again until the next change or a restart of confd. Peers
-with selectors and BGP sessions are not modelled.
+config-bgp.ps1 cannot configure the router, it does not run again until the next change or a restart of confd. BGP
+sessions and peers with selectors are not modelled.
 
 Sources: node/windows-packaging/CalicoWindows/confd/confd-service.ps1, and config-bgp.psm1 and templates in
 confd/windows-packaging of v3.31.5.
@@ -120,7 +120,8 @@ def _peer(kind: str, address: str, asn: int) -> tuple[str, str, int]:
 def _of_object(spec: dict[str, Any], name: str, own: str) -> list[tuple[str, str, int]]:
     """Return the peer that a BGPPeer object defines, as a list.
 
-    The list is empty if the object has a node selector, is for another node, or names this node as the peer.
+    The list is empty if the object has a node selector or no address, is for another node, or names this node as the
+    peer.
     """
     address = str(spec.get("peerIP") or "").partition(":")[0]
     if not address or address == own or spec.get("nodeSelector") or spec.get("node", name) != name:

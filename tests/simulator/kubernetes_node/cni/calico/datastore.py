@@ -30,7 +30,7 @@ _KINDS = {
 
 
 class DatastoreError(Exception):
-    """Raised if a request for one of Calico's objects failed.
+    """Raised if a request for one of Calico's objects fails.
 
     Args:
         kind: the kind of failure: `missing`, `exists`, `conflict`, `unauthorized` or `other`.
@@ -137,7 +137,7 @@ class Datastore:
     def update(self, plural: str, found: Mapping[str, Any], spec: Mapping[str, Any]) -> Object:
         """Replace the spec of one of Calico's objects, and return the object.
 
-        The object must have been read before.
+        `found` is the object as it was last read.
 
         Raises:
             DatastoreError: the object has changed since it was read, or the request fails.

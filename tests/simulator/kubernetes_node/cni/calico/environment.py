@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Resolve paths in HostProcess containers, access the API server and write output, as all of Calico's programs do.
 
-Below `%CONTAINER_SANDBOX_MOUNT_POINT%`, paths are the same with every version of containerd.
+Paths below `%CONTAINER_SANDBOX_MOUNT_POINT%` work with every version of containerd.
 
 The source of paths and credentials is libcalico-go/lib/winutils.
 """

@@ -149,10 +149,10 @@ class _Felix:
     # -- routes
 
     def _routes(self) -> None:
-        """Replace the routes in HNS with one route for each address block of another node.
+        """With VXLAN, replace the routes in HNS with one route for each address block of the other nodes.
 
         Raises:
-            CalicoError: there is no HNS network of Calico's, or it is not an overlay network.
+            CalicoError: Calico's HNS network does not exist, or there are routes but it is not an overlay network.
         """
         if self._run.variable("CALICO_NETWORKING_BACKEND") != "vxlan":
             return

@@ -71,9 +71,9 @@ def _vxlan(machine: Machine, block: ipaddress.IPv4Network, vni: int, log: Log) -
 
 
 def _network(machine: Machine, kind: str, block: ipaddress.IPv4Network, vni: int, log: Log) -> hns.Network:
-    """Return the HNS network. Create it if it is missing, or if its subnet, gateway or, for VXLAN, its type differs.
+    """Return the HNS network, and create it if it does not exist.
 
-    A network that differs is deleted first.
+    A network with a different subnet or gateway is replaced; with VXLAN, also one of a different type.
     """
     store = hns.store(machine)
     known = store.network_named(NAME)

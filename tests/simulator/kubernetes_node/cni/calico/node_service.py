@@ -220,8 +220,8 @@ def felix_service(machine: Machine, run: Invocation) -> ProgramResult:
 def uninstall(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate uninstall-calico.ps1, which removes a Calico installation that runs as Windows services.
 
-    Up to Calico 3.30.6, and from 3.31.0 to 3.31.3, the script also removes the kube-proxy service. Other versions
-    remove it, and Calico's files, only with CNI_PLUGIN_TYPE=Calico.
+    Up to Calico 3.30.6, and from 3.31.0 to 3.31.3, the script always removes Calico's files and the kube-proxy service.
+    Other versions do so only with CNI_PLUGIN_TYPE=Calico.
     """
     output = Output(machine, run, "uninstall-calico")
     decided = CalicoRelease(run.version).has("plugin_type")

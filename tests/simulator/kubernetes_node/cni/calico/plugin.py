@@ -107,7 +107,7 @@ def _node_name(call: PluginCall) -> str:
 
 
 def _datastore(call: PluginCall) -> Datastore:
-    """Return a connection to the datastore, with the credentials in the kubeconfig of install-cni.
+    """Return a connection to the datastore, with the credentials in the kubeconfig that install-cni wrote.
 
     Raises:
         CniError: the kubeconfig cannot be used, or the API server is not reachable.
@@ -156,7 +156,8 @@ def _wiring(call: PluginCall, datastore: Datastore, block: ipaddress.IPv4Network
 def _policies(call: PluginCall, datastore: Datastore, address: str) -> list[dict[str, Any]]:
     """Return the policies of the CNI configuration in the format of HNS's second API.
 
-    The networks of the IP pools are added to the exceptions from NAT.
+    The networks of the IP pools are added to the exceptions from NAT. If the pod's pool does not use NAT, there is no
+    OutBoundNAT policy.
     """
     pools = [item["spec"] for item in datastore.all("ippools") if ":" not in item["spec"]["cidr"]]
     networks = [str(item["cidr"]) for item in pools]
@@ -193,7 +194,7 @@ def _remember(call: PluginCall) -> None:
 
 
 def cached(machine: Machine, container: str) -> PluginCall | None:
-    """Return the plugin call that added a pod sandbox, or None if this plugin did not add the sandbox."""
+    """Return the plugin call that added a pod sandbox to the network, or None if this plugin did not add it."""
     path = _cache_file(container)
     if not machine.files.is_file(path):
         return None
@@ -203,7 +204,7 @@ def cached(machine: Machine, container: str) -> PluginCall | None:
 
 
 def check(call: PluginCall) -> None:
-    """Raise an error if a pod sandbox must not be removed because Calico's datastore is not ready.
+    """Check that Calico's datastore is ready, as the plugin does before it removes a pod sandbox.
 
     Raises:
         CniError: the datastore is not reachable or not ready, or the plugin's executable does not exist.

@@ -141,7 +141,7 @@ def _rule(
 def _addresses(cluster: PolicyObjects, policy: Object, peer: Object) -> list[str]:
     if block := peer.get("ipBlock"):
         if block.get("except"):
-            raise _NotSupportedError("except of an IP block")
+            raise _NotSupportedError("except in an ipBlock")
         return [str(block["cidr"])] if ":" not in block["cidr"] else []
     own = policy["metadata"]["namespace"]
     names = {own}

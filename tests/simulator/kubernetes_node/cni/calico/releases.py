@@ -39,7 +39,7 @@ class CalicoRelease:
 
     @property
     def windows(self) -> Mapping[str, str]:
-        """Maps the suffixes of the image tags, such as `ltsc2022`, to the images' Windows versions, such as `2022`."""
+        """The images' Windows versions, such as `2022`, by the suffixes of the image tags, such as `ltsc2022`."""
         found: Mapping[str, Any] = {}
         for first, versions in _data()["windows"].items():
             if numbers(self.version)[:2] >= numbers(first):
