@@ -151,7 +151,8 @@ class _ContainerdService:
     def start(self, machine: Machine, service: Service) -> RunningService:
         """Start containerd as a service.
 
-        containerd reports to the service control manager only with --run-service, after it has read its configuration.
+        With --run-service, containerd reports to the service control manager once it has read its configuration.
+        Without this flag, it never does.
 
         Raises:
             ServiceError: the configuration is invalid, or --run-service is missing.

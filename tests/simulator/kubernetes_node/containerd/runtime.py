@@ -76,7 +76,7 @@ class Containerd(CriRuntime):
 
     @property
     def exact(self) -> bool:
-        """Whether an image's Windows build must match the machine's exactly, as containerd 1.6 requires."""
+        """Whether an image's Windows build must match the machine's exactly, as containerd before 1.7 requires."""
         return not contracts.at_least(self.version, "1.7")
 
     # -- images

@@ -86,7 +86,7 @@ class CriRuntime(ABC):
         return ""
 
     def load_status(self) -> str:
-        """Return `lastCNILoadStatus` in `crictl info`, or an empty string if the runtime reports no such status."""
+        """Return the `lastCNILoadStatus` that `crictl info` shows, or an empty string if the runtime reports none."""
         return ""
 
     def network_problem(self, error: cni.CniError) -> str:

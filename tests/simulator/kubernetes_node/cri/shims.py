@@ -160,7 +160,7 @@ def new_id() -> str:
 
 
 def settle(machine: Machine) -> Shims:
-    """Mark a container as exited if its process has ended, and a sandbox as not ready if it predates the last boot.
+    """Update the states of containers whose processes have ended, and of sandboxes that are older than the last boot.
 
     Returns:
         All sandboxes and containers.
@@ -189,7 +189,7 @@ def _start_error(program: str, error: Exception) -> str:
 
 
 def start(machine: Machine, container: Container, command: ContainerCommand) -> None:
-    """Start a container's process. If the process cannot start, set the container to exited, with reason StartError."""
+    """Start a container's process. If it cannot start, mark the container as exited with the reason StartError."""
     container.started, container.command = now(), command
     if not command.host_process or not command.argv:
         program = command.argv[0].rpartition("\\")[2] if command.argv else "container.exe"

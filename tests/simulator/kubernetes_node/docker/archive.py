@@ -79,7 +79,7 @@ def load(images: DockerImages, archive: tarfile.TarFile) -> list[str]:
     Raises:
         DockerError: the archive lacks `manifest.json` or a file that it names, or its contents are invalid.
         tarfile.TarError: the file is not an archive.
-        ValueError: the configuration of an image or a layer is invalid.
+        ValueError: an image's configuration or a layer is invalid.
     """
     known = {member.name.removeprefix("./"): member for member in archive if member.isfile()}
 

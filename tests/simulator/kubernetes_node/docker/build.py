@@ -251,7 +251,7 @@ def add_layer(layers: list[bytes], config: dict[str, Any], members: Mapping[str,
     Source: https://github.com/opencontainers/image-spec/blob/main/config.md#layer-diffid.
 
     Args:
-        layers: the compressed layers.
+        layers: the image's compressed layers, to which the new layer is appended.
         config: the image's configuration.
         members: the contents of the new layer's files, by path.
     """

@@ -169,7 +169,7 @@ class CriDockerd(CriRuntime):
     # -- pods
 
     def run_sandbox(self, pod: PodConfig) -> Sandbox:
-        """Create the sandbox of a pod, which is a container of the pause image."""
+        """Create a pod's sandbox: a container that runs the pause image."""
         server = self.docker()
         image = self._settings.sandbox_image
         if self.image(image) is None:

@@ -52,7 +52,7 @@ class DockerContainer:
         process: the container's process; None if the container has not been started.
         image_id: the id of the image in the store; empty for a container that a test created without an image.
         program: the program that runs in the container.
-        labels: the container's labels, in which cri-dockerd stores the names of a pod.
+        labels: the container's labels, in which cri-dockerd stores the pod's name, namespace and UID.
     """
 
     id: str

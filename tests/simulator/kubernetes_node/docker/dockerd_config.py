@@ -132,7 +132,10 @@ def _document(data: bytes, path: str) -> dict[str, Any]:
 
 
 def _flat(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys in daemon.json that dockerd compares with its flags, including those in most nested objects."""
+    """Return the settings in daemon.json in one flat dictionary, for the comparison with dockerd's flags.
+
+    A nested object is replaced by its own keys, unless it is the value of a setting such as `log-opts`.
+    """
     about = contracts.load("docker")["daemon_json"]
     kept = (*about["file_only"], "log-opts", "default-network-opts", "runtimes", "default-ulimits")
     found: dict[str, Any] = {}

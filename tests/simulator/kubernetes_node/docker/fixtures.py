@@ -63,7 +63,7 @@ def populate(
         network: the network that the containers use. It must exist.
 
     Returns:
-        The endpoints and ids of the created containers.
+        The ids of the created endpoints and containers.
     """
     server = dockerd.connect(machine) or install(machine)
     store = HnsStore(machine)

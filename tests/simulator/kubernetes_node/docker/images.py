@@ -162,7 +162,7 @@ class DockerImages:
 
         Args:
             name: the name, the id or the first digits of the id.
-            force: whether to remove all tags even if a container uses the image, or if `name` is the id of an image
+            force: whether to remove the names even if a container uses the image, or if `name` is the id of an image
                 with several tags.
             used: maps the id of each image in use to the id of a container that uses the image.
 

@@ -130,14 +130,15 @@ CMDLETS: Mapping[str, Cmdlet] = {
 
 @dataclass
 class _RunningHns(IdleService):
-    """The process of the HNS service."""
+    """The process of the hns service."""
 
     machine: Machine | None = None
 
     def stop(self) -> None:
         """End the process of the hns service.
 
-        Unless the machine shuts down, HNS loses everything but the persistent networks and the host's own namespace.
+        HNS loses everything but the persistent networks and the host's own namespace, unless the machine is shutting
+        down.
 
         Raises:
             ServiceError: 1053 if the service does not stop.

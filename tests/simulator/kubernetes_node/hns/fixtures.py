@@ -66,9 +66,10 @@ class Scene:
 
 
 def install(machine: Machine, *, containerd: str = "2.2.5", kubernetes: str = "1.34.2", flanneld: bool = False) -> None:
-    """Install and start containerd, kubelet and kube-proxy as services, with ctr and crictl on PATH.
+    """Install containerd, kubelet, kube-proxy and optionally flanneld as running services.
 
-    The kubelet runs without a cluster. kube-proxy and flanneld do nothing until they are stopped.
+    ctr and crictl are added to PATH. The kubelet runs without a cluster. kube-proxy and flanneld do nothing until they
+    are stopped.
     """
     for folder, names, version in (
         (CONTAINERD, ("containerd", "ctr"), containerd),

@@ -60,7 +60,7 @@ class Hang:
         return Hang()
 
     def takes(self, command: str) -> bool:
-        """Return whether a cmdlet call hangs. If the number of hanging calls is limited, count the call."""
+        """Return whether a cmdlet call hangs. If it does and the number of hanging calls is limited, count it."""
         with self.lock:
             if not self.until or not any_match(self.commands, command) or self.calls == 0:
                 return False
@@ -137,7 +137,7 @@ def service_may_stop(machine: Machine) -> bool:
 
 
 def service_stopped(machine: Machine) -> None:
-    """Make the calls that wait for the hns service fail, and end a hang that lasts until a service restart."""
+    """Fail all waiting HNS calls, and end a hang that lasts until a service restart."""
     hang = machine.part(Hang)
     kept = (hang.until, hang.calls) if hang.until == "reboot" else ("", None)
     hang.over(broken=True)

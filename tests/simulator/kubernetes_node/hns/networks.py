@@ -36,7 +36,7 @@ class Plan:
         config: the name of the CNI configuration.
         network, kind, subnet, vni: the name, type, subnet and, for an overlay network, VNI of the pods' network.
         external: another network on the same adapter, which is created first.
-        host_endpoints: endpoints of the host itself. `Ethernet` is kube-proxy's source address on an overlay network.
+        host_endpoints: endpoints of the host itself. On an overlay network, `Ethernet` has kube-proxy's source address.
         routes: whether the host has routes to pods on other nodes.
     """
 
@@ -94,7 +94,7 @@ def place_all(machine: Machine, plan: Plan) -> list[Network]:
 
 
 def place(machine: Machine, network: Network) -> Network:
-    """Create an HNS network, but do not interrupt the link or remove manually set addresses as HNS usually does."""
+    """Create an HNS network, but unlike HNS, neither interrupt the link nor discard manual network settings."""
     state = machine.part(HnsState)
     others = list(state.networks.values())
     state.networks[network.id] = network

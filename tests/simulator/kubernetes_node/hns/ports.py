@@ -29,7 +29,7 @@ class Pools:
 
     Args:
         networks: the ids of removed networks whose pools might still be reserved.
-        too_early: the number of external networks that were created while the pool of a removed network was reserved.
+        too_early: the number of external networks created while the pool of a removed network was still reserved.
     """
 
     networks: set[str] = field(default_factory=set)

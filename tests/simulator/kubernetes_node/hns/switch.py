@@ -49,7 +49,7 @@ def appeared(machine: Machine, network: Network, others: Sequence[Network]) -> N
 
 
 def vanished(machine: Machine, network: Network, others: Sequence[Network]) -> None:
-    """Immediately apply the effects of a removed HNS network to the machine's interfaces and link.
+    """Immediately apply the effects of an HNS network's removal to the machine's interfaces and link.
 
     If the link goes down, the caller does not get a response.
     """
@@ -83,7 +83,7 @@ def host_endpoint(machine: Machine, endpoint: Endpoint, *, present: bool) -> Non
 def make_switch(machine: Machine, adapter: str, *, keeps: bool) -> None:
     """Create a virtual switch on an adapter, and move TCP/IP from the adapter to the switch's interface.
 
-    If `keeps` is set, preserve manual settings.
+    If `keeps` is set and the adapter does not use DHCP, its routes and DNS servers are preserved.
     """
     state = state_of(machine)
     card = state.interfaces[adapter]
@@ -147,7 +147,7 @@ def _drop(machine: Machine, delay: float) -> None:
 def _shared(network: Network, others: Sequence[Network]) -> bool:
     """Return whether another external network uses the same adapter as the given network.
 
-    Calico creates the `External` network so that this is the case for its other networks.
+    Calico creates the `External` network so that its other networks share an adapter with it.
     """
     return any(item.external and item.adapter == network.adapter for item in others)
 

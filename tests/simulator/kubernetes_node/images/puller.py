@@ -354,7 +354,7 @@ def unpack(store: ImageStore, document: Mapping[str, Any], discard_layers: bool)
 
 @dataclass
 class _Fetch:
-    """The downloads of one pull to the store."""
+    """The downloads that one pull makes into the store."""
 
     store: ImageStore
     puller: Puller

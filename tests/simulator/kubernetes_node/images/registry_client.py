@@ -50,7 +50,7 @@ class PullError(Exception):
 
 
 class UnexpectedEndError(PullError):
-    """The connection ended within a body: `unexpected EOF`."""
+    """Raised if a connection ends in the middle of a response's body (`unexpected EOF`)."""
 
 
 @dataclass
@@ -137,7 +137,7 @@ class RegistryClient:
         environment: the environment variables of the process, which may name proxies.
         access: the credentials and tokens to use.
         stop: an event that is set when the process must end.
-        retry_last_host: whether to retry the last host after a 5xx response (since containerd 2.1).
+        retry_last_host: whether to retry the last host after a status 500, 503 or 504 (since containerd 2.1).
     """
 
     def __init__(self, machine: Machine, environment: Mapping[str, str], access: RegistryAccess | None = None,
@@ -349,7 +349,7 @@ class RegistryClient:
 
 
 def insecure(places: list[RegistryEndpoint]) -> list[RegistryEndpoint]:
-    """Return copies of endpoints that accept any certificate (`--skip-verify`)."""
+    """Return copies of endpoints, with certificate verification turned off (`--skip-verify`)."""
     return [replace(place, skip_verify=True) for place in places]
 
 

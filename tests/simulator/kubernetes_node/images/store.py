@@ -197,7 +197,7 @@ class ImageStore:
         return StoredImage(name, **about) if about else None
 
     def put(self, image: StoredImage, namespace: str = K8S) -> None:
-        """Store an image's record (target, labels, creation time) under its name, and replace an existing record."""
+        """Store an image's record (target, labels, creation time) under its name, replacing any existing record."""
         with self._lock:
             data = self._load()
             created = image.created or datetime.now(UTC).isoformat(timespec="seconds")
@@ -241,7 +241,7 @@ class ImageStore:
         return digest, document
 
     def platforms(self, image: StoredImage) -> list[dict[str, Any]]:
-        """Return the platforms of all manifests in an image's index, including Linux, because ctr shows all."""
+        """Return the platforms of all manifests of an image, including those for Linux, as ctr lists them."""
         document = self.document(str(image.target["digest"]))
         if "manifests" in document:
             return [entry["platform"] for entry in document["manifests"] if "platform" in entry]

@@ -200,7 +200,7 @@ def signed(content: bytes, signature: str, token: str) -> bool:
 
     Args:
         signature: the JWS, `HEADER..SIGNATURE`.
-        token: the whole bootstrap token, whose second half is the key.
+        token: the whole bootstrap token. The part after the dot is the key.
     """
     parts = signature.split(".")
     token_id, _, secret = token.partition(".")

@@ -222,7 +222,7 @@ class Joiner:
     def _wait_phase(self) -> str:
         """Return the name of the phase that waits for the kubelet.
 
-        Before kubeadm 1.33, this is kubelet-start. In 1.33, the feature gate ControlPlaneKubeletLocalMode is on by
+        Before kubeadm 1.33, this is kubelet-start. Since 1.33, the feature gate ControlPlaneKubeletLocalMode is on by
         default and adds the phase kubelet-wait-bootstrap.
         """
         return "kubelet-wait-bootstrap" if contracts.at_least(self.version, "1.33") else "kubelet-start"

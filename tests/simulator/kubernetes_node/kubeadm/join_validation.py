@@ -27,7 +27,7 @@ _UNPINNED = (
 )
 _PULL_POLICIES = ("", "Always", "IfNotPresent", "Never")
 _MIXED = ("config", "ignore-preflight-errors", "dry-run", "node-name", "v", "rootfs", "help")
-"""The flags that can be combined with --config. Flags whose names begin with `skip-` can be combined with it, too."""
+"""The flags that can be combined with --config, besides those whose names begin with `skip-`."""
 
 
 class ValidationError(ConfigurationError):
