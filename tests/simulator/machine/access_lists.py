@@ -42,7 +42,10 @@ READ = 0x1
 TAKE = 0x10000 | 0x40000 | 0x80000
 """The rights to take control of an item: DELETE (which renaming also requires), WRITE_DAC and WRITE_OWNER."""
 WRITE = 0x2 | 0x4 | 0x40 | TAKE
-"""The rights FILE_WRITE_DATA and FILE_APPEND_DATA (on a folder, to add items), FILE_DELETE_CHILD, and those in TAKE."""
+"""The rights to write: FILE_WRITE_DATA, FILE_APPEND_DATA, FILE_DELETE_CHILD, and those in TAKE.
+
+For a folder, the first two allow adding items.
+"""
 REPLACE_CHILD = 0x40 | TAKE
 """The rights on a folder that allow replacing the items in it."""
 

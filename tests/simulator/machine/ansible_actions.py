@@ -113,9 +113,9 @@ def _become(session: Session, manifest: WrapperManifest, action: Action) -> Prog
 
 
 def _async(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
-    """Start the actions that follow async_wrapper.ps1 in a process that outlives the shell, and return at once.
+    """Start the actions that follow async_wrapper.ps1, and return without waiting for them.
 
-    The time limit of async_watchdog.ps1 is not modelled.
+    They run in a process that outlives the shell. The time limit of async_watchdog.ps1 is not modelled.
     """
     machine = session.machine
     folder = session.expand(str(action.parameters["AsyncDir"]))

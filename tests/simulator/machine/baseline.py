@@ -199,7 +199,7 @@ def at_logon(machine: Machine) -> None:
 
 
 def at_boot(machine: Machine) -> None:
-    """Complete a boot as Windows does: replace files that were in use, and clear the pending reboot."""
+    """Complete a boot as Windows does: replace or delete files that were in use, and clear the pending reboot."""
     manager = f"{CONTROL}\\Session Manager"
     renames = machine.registry.data(manager, "PendingFileRenameOperations", [])
     if isinstance(renames, list):

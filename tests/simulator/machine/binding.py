@@ -101,7 +101,7 @@ def _place(contract: Contract, given: dict[str, object], positional: Sequence[ob
 
 
 def _takes(parameter: Parameter, value: object) -> bool:
-    """Return whether a parameter accepts an unnamed argument.
+    """Return whether a parameter accepts the type of an unnamed argument.
 
     A parameter for script blocks accepts only script blocks. Of all other parameters, only those of the types Object
     and PSObject accept script blocks.

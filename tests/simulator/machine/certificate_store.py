@@ -69,7 +69,10 @@ def with_key(machine: Machine, mark: str) -> bytes:
 
 
 def remove(machine: Machine, store: str, mark: str, *, delete_key: bool = False) -> bool:
-    """Remove a certificate from a store and, if requested, its private key. Return whether the store contained it."""
+    """Remove a certificate from a store and, if requested, its private key.
+
+    Return whether the store contained the certificate.
+    """
     if delete_key and machine.files.is_file(f"{_KEYS}\\{mark}"):
         machine.files.delete(f"{_KEYS}\\{mark}")
     removed = machine.registry.delete_key(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark}")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 
 def split(line: str) -> list[str]:
-    """Split a command line into arguments. The program is the first argument, to which the same rules apply."""
+    """Split a command line into arguments. Unlike Windows, apply the same rules to the first one, the program."""
     arguments: list[str] = []
     current = ""
     started = quoted = False

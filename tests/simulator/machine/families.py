@@ -86,14 +86,14 @@ class Families:
         return self.programs.get(key) or self.programs.get(_bare(key)) or self.programs.get(key + ".exe")
 
     def service(self, program: str, service: str) -> ServiceProgram | None:
-        """Return the service program whose executable has this identity, or None if no family offers it."""
+        """Return the service program for an executable and a service's name, or None if no family offers it."""
         bare = _bare(program.casefold())
         return self.services.get(f"{bare}:{service.casefold()}") or self.services.get(bare)
 
 
 @functools.cache
 def names() -> tuple[str, ...]:
-    """Return the families of all layers. Each layer comes after the layers that it needs."""
+    """Return the names of all families. The families of a layer come after those of the layers that it needs."""
     layers: dict[str, Layer] = {entry.name: entry.load() for entry in declared()}
     order = TopologicalSorter({name: sorted(layer.needs) for name, layer in sorted(layers.items())}).static_order()
     return tuple(family for name in order for family in layers[name].modules)

@@ -91,7 +91,7 @@ def read(text: str | None, flags: CommandFlags, version: str) -> ResetConfigurat
 
 
 def _document(text: str, version: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """Return the ResetConfiguration, and a warning about unknown fields, which kubeadm 1.30.4 to 1.37.1 ignores."""
+    """Return the ResetConfiguration, and a warning if it has unknown fields, which kubeadm 1.30.4 to 1.37.1 ignores."""
     found = [one for one in join_configuration.documents(text) if one["kind"] == _KIND]
     if not found:
         raise ConfigurationError(f"no {_KIND} found in the supplied config")

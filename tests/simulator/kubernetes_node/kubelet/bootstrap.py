@@ -117,7 +117,7 @@ def _key(machine: Machine, settings: KubeletSettings) -> ec.EllipticCurvePrivate
 
 
 def _request_name(key: ec.EllipticCurvePrivateKey, node: str) -> str:
-    """Return the name of a certificate signing request: a digest of the key and the node's name.
+    """Return the name of a certificate signing request, which ends with a digest of the key and the node's name.
 
     A real kubelet computes a different digest.
     """

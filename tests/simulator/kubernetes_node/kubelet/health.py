@@ -2,15 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The kubelet's health check (/healthz on 127.0.0.1), which kubeadm requests.
 
-A simulated node has its own loopback address, so simulated programs call `healthy`. A real kubeadm that runs for a
-simulated node requests /healthz from the real 127.0.0.1, where one server responds for all nodes. The server finds the
-requesting process in /proc. It identifies the node by the root folder of this process, which is the node's folder
-because kubeadm runs with --rootfs. A marker file next to this folder exists while the kubelet is healthy. Therefore,
-several test runs can share the port (SO_REUSEPORT), and each server reports the health of the right kubelet.
+A simulated node has its own loopback address, so simulated programs call `healthy` instead of sending a request. A real
+kubeadm that runs for a simulated node requests /healthz from the real 127.0.0.1, where one server responds for all
+nodes. The server finds the requesting process in /proc. It identifies the node by the root folder of this process,
+which is the node's folder because kubeadm runs with --rootfs. A marker file next to this folder exists while the
+kubelet is healthy. Therefore, several test runs can share the port (SO_REUSEPORT), and each server reports the health
+of the right kubelet.
 
 A real kubeadm checks every 0.5 seconds whether the kubelet is healthy, and then every second whether the kubelet has a
 certificate. A simulated kubelet is healthy and has its certificate sooner. Therefore, the server delays its response
-briefly until both are true, so kubeadm does not pause.
+briefly until both are true, so that kubeadm does not pause.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def collect(machine: Machine) -> list[str]:
-    """Delete all images that no container uses, except pinned ones, and return their names.
+    """Delete all images that no container uses, except pinned ones. Return the names of the deleted images.
 
     The real kubelet stops as soon as disk usage is below `imageGCLowThresholdPercent`.
     """

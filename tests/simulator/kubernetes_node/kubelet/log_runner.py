@@ -103,7 +103,7 @@ class _RunningLogRunner:
         return 1 if self._child.exit_code else 0
 
     def stop(self) -> None:
-        """Stop the started program and kube-log-runner."""
+        """Stop kube-log-runner and the program that it started."""
         self._child.stop()
         self._machine.processes.end(self._process)
 

@@ -39,7 +39,7 @@ class _ResolverError(Exception):
 
 @dataclass
 class Turn:
-    """The state of a container: current and previous run, number of restarts, and the reason if it is waiting."""
+    """The state of a container: its current and previous runs, its restarts, and the reason if it is waiting."""
 
     waiting: str = "ContainerCreating"
     message: str = ""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Run = Callable[[list[str], float], tuple[bool, str]]
-"""A function that runs a command with a time limit in seconds, and returns the command's success and output."""
+"""A function that runs a command with a time limit in seconds, and returns whether it succeeded and its output."""
 
 
 @dataclass

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Renew the kubelet's client certificate after 70 to 90 % of its lifetime. The kubelet ends if the certificate expires.
+"""Renew the kubelet's client certificate after 70% to 90% of its lifetime. The kubelet ends if the certificate expires.
 
 See k8s.io/client-go/util/certificate/certificate_manager.go (nextRotationDeadline, jitteryDuration, updateServerError)
 and kubernetes pkg/kubelet/certificate/transport.go (a kubelet with an expired certificate ends when the API server

@@ -70,7 +70,7 @@ class KubeletSettings:
 
     @property
     def runtime_endpoint(self) -> str:
-        """The endpoint of the container runtime, from the flag, the configuration or, by default, containerd's pipe."""
+        """The container runtime's endpoint in the flag or the configuration. By default, it is containerd's pipe."""
         named = self.flags.text("container-runtime-endpoint") or str(
             self.document.get("containerRuntimeEndpoint") or ""
         )
@@ -286,7 +286,7 @@ _SIGNALS = (
     *("memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"),
     *("containerfs.available", "containerfs.inodesFree", "allocatableMemory.available", "pid.available"),
 )
-"""The eviction signals on all systems. Source: kubernetes pkg/kubelet/eviction/helpers.go (signalToResource)."""
+"""The eviction signals of every operating system (kubernetes pkg/kubelet/eviction/helpers.go, signalToResource)."""
 
 
 def _check_resources(document: Mapping[str, Any]) -> None:

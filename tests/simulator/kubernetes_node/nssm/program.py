@@ -39,7 +39,7 @@ def _pairs(value: object) -> dict[str, str]:
 
 
 class _Application:
-    """The application that nssm runs for a service, with the settings that the registry had at the service's start."""
+    """The application that nssm runs for a service. Its settings are those in the registry when the service started."""
 
     def __init__(self, machine: Machine, service: Service) -> None:
         key, data = parameters(service.name), machine.registry.data

@@ -66,7 +66,7 @@ def includes(span: str, minor: str) -> bool:
 
 
 def flags(program: str, version: str, command: str | None = None) -> dict[str, Mapping[str, Any]]:
-    """Return the flags that a version of kubelet, kube-proxy or a kubeadm command accepts.
+    """Return the flags that a version of the kubelet, of kube-proxy or of a kubeadm command accepts.
 
     The keys are the names of the flags without dashes.
     """
@@ -85,7 +85,7 @@ def commands(version: str) -> set[str]:
 
 
 def feature_gates(version: str) -> dict[str, tuple[bool, bool]]:
-    """Return, by name, the default of each feature gate of a version and whether the gate is locked to it."""
+    """Return, by name, each feature gate's default in a version of Kubernetes, and whether the gate is locked to it."""
     minor = nearest("kubernetes", version)
     found: dict[str, tuple[bool, bool]] = {}
     for name, stages in load("kubernetes")["feature_gates"].items():
@@ -96,7 +96,10 @@ def feature_gates(version: str) -> dict[str, tuple[bool, bool]]:
 
 
 def kinds(version: str) -> dict[str, str]:
-    """Return `yes` or `experimental` for each configuration kind (`apiVersion Kind`) that a version accepts."""
+    """Return the configuration kinds (`apiVersion Kind`) that a version of Kubernetes accepts.
+
+    Each kind is mapped to `experimental` or `yes`.
+    """
     minor = nearest("kubernetes", version)
     found: dict[str, str] = {}
     for name, about in load("kubernetes")["configuration"].items():
@@ -107,7 +110,12 @@ def kinds(version: str) -> dict[str, str]:
 
 
 def fields(kind: str, version: str) -> dict[str, str]:
-    """Return the type of each field of a configuration kind (`apiVersion Kind`) in a version, by the field's path."""
+    """Return the types of a configuration's fields in a version of Kubernetes, by the path of each field.
+
+    Args:
+        kind: the configuration's kind, as `apiVersion Kind`.
+        version: the version of Kubernetes.
+    """
     minor = nearest("kubernetes", version)
     found: dict[str, str] = {}
     for path, about in load("kubernetes")["configuration"][kind]["fields"].items():

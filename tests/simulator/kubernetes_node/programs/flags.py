@@ -30,7 +30,7 @@ class CommandFlags(dict[str, list[str]]):
         return self[name][-1] in _TRUE if self.get(name) else default
 
     def items_of(self, name: str) -> list[str]:
-        """Return the elements of a list flag, which may be given more than once and whose values may contain commas."""
+        """Return the elements of a list flag. The flag may be repeated, and commas separate the elements of a value."""
         return [item for value in self.get(name, []) for item in value.split(",") if item]
 
     def pairs(self, name: str) -> dict[str, str]:

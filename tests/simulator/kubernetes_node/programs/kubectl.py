@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulate kubectl.exe. Only `get node NAME -o jsonpath={.field}` is modelled.
+"""Simulate kubectl.exe. Only `get node NAME -o jsonpath={PATH}` is modelled.
 
-See https://kubernetes.io/docs/reference/kubectl/jsonpath/. For a field that the object does not have, the output is
-empty.
+PATH names one field, such as `.spec.podCIDR`. For a field that the object does not have, the output is empty. See
+https://kubernetes.io/docs/reference/kubectl/jsonpath/.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class SimulatedRegistry:
         self.images = images if images is not None else fill(Blobs())
         self.tls, self.user, self.auth, self.rate = tls, user, auth, rate
         self.counters: Counter[str] = Counter()
-        """The counters `requests` (GET and HEAD), `manifests` and `blobs` (only GET), `bytes`, `tokens`, `pushed`.
+        """The counters `requests` (GET and HEAD), `manifests` and `blobs` (only GET), `bytes`, `tokens` and `pushed`.
 
         `most_at_once` is the maximum number of response bodies that were sent at the same time. Each manifest that is
         requested by tag also has a counter `NAME:TAG`.
@@ -59,9 +59,10 @@ class SimulatedRegistry:
         The path begins with the host if the request has the parameter `ns`. Otherwise, it begins with `/v2`.
         """
         self.failures: dict[str, int] = {}
-        """The HTTP status to return for each image (`host/path:tag`) that must fail.
+        """Maps each image (`host/path:tag`) whose requests must fail to the HTTP status of the responses.
 
-        If a request has no parameter `ns`, the first part of the path stands for the host, as in `pause/pause:3.10`.
+        The host is the parameter `ns` of a request. Without it, the first part of the path takes the place of the
+        host, as in `pause/pause:3.10`.
         """
         self._lock = threading.Lock()
         self._sending = 0

@@ -67,7 +67,7 @@ class Fields:
     comment: str = ";"
 
     def of(self, line: str, letter: str) -> dict[str, str] | None:
-        """Return a line's values by variable (`letter` and the letters after it), or None if the line is skipped."""
+        """Return the loop variables for a line (`letter` and the letters after it), or None if the line is skipped."""
         if not line or (self.comment and line.startswith(self.comment)):
             return None
         pattern = f"[{re.escape(self.delimiters)}]+" if self.delimiters else r"(?!)"

@@ -264,7 +264,10 @@ class _Parser:
         return CmdIf(words, negated, ignore_case, body, other)
 
     def one_or_all(self) -> list[CmdStep]:
-        """Parse the body of `if` or `else`, which ends with the line unless it is in parentheses before `else`."""
+        """Parse the body of `if` or `else`.
+
+        It is the rest of the line or, if `else` follows a group in parentheses, only this group.
+        """
         self.blanks()
         start = self.at
         if self.rest().startswith("("):

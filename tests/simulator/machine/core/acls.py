@@ -115,7 +115,7 @@ def set_acl(machine: Machine, bound: Bound) -> Iterable[object]:
     requested = bound.get("AclObject")
     sddl = to_text(requested.get("Sddl")) if isinstance(requested, PSObject) else ""
     if not sddl:
-        raise NotModelled("Set-Acl with an object without SDDL")
+        raise NotModelled("Set-Acl with an object that has no SDDL")
     for place in paths.selected(machine, bound):
         if place.provider != "FileSystem":
             raise NotModelled("access lists of registry keys")

@@ -371,7 +371,7 @@ def _copy_file(machine: Machine, bound: Bound, place: ProviderItem, target: Prov
 
 
 def set_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set an environment variable (or remove it if the value is empty) or the default value of a registry key."""
+    """Set an environment variable or a registry key's default value. An empty value removes the variable."""
     value = to_text(bound.get("Value"))
     for text, _ in paths.given(bound):
         place = paths.parse(machine, bound, text)

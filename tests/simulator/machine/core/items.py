@@ -117,7 +117,7 @@ def _one(machine: Machine, bound: Bound, place: ProviderItem, start: ProviderIte
 
 
 def resolve_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the paths of existing items as PathInfo objects, or as text with -Relative."""
+    """Return the paths of existing items as PathInfo objects or, with -Relative, as strings."""
     for place in paths.selected(machine, bound):
         if bound.flag("Relative"):
             here = paths.directory(bound).rstrip("\\")

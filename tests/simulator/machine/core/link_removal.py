@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def links_below(machine: Machine, path: str) -> list[str]:
-    """Return the symbolic links to folders that are below a folder. Remove-Item cannot remove these links.
+    """Return the links below a folder that are symbolic links to folders. Remove-Item cannot remove these links.
 
     Windows PowerShell treats them like junctions. See PowerShell/PowerShell#621 (fixed in PowerShell 6) and
     ansible/ansible#48327. In PowerShell 7 and for a folder that is itself a link, the list is empty.
@@ -29,7 +29,7 @@ def links_below(machine: Machine, path: str) -> list[str]:
 
 
 def mismatch(path: str) -> CmdletError:
-    """Return the error of Remove-Item for a symbolic link to a folder."""
+    """Return the error of Windows PowerShell's Remove-Item for a symbolic link that it cannot remove."""
     text = "There is a mismatch between the tag specified in the request and the tag present in the reparse point"
     message = f"Cannot remove item {path}: {text}"
     return CmdletError("WriteError", "RemoveItemIOError", message, "System.ComponentModel.Win32Exception")

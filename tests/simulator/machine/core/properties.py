@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Simulate cmdlets for the properties of items: registry values, and properties of files.
 
-The only property of a file that can be set is its modification date.
+Of a file's properties, only the modification date can be set in the simulator.
 The error ids and conversions come from RegistryProvider.cs of PowerShell
 (https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/namespaces/RegistryProvider.cs).
 """
@@ -47,7 +47,7 @@ def _read(machine: Machine, value: Value) -> object:
 
 
 def _shown(machine: Machine, place: ProviderItem, names: Iterable[str]) -> PSObject:
-    """Return an object with the named values of a registry key and the properties that PowerShell adds."""
+    """Return an object with the given values of a registry key and the properties that PowerShell adds."""
     found = {name or "(default)": _read(machine, value) for name, value in machine.registry.values(place.path).items()}
     requested = {name.casefold() for name in names}
     chosen = {name: value for name, value in found.items() if name.casefold() in requested}

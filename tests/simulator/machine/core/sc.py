@@ -5,9 +5,9 @@
 The name of an option ends with an equals sign, and its value is the next argument. According to
 https://learn.microsoft.com/windows-server/administration/windows-commands/sc-config, "a space is required". On the
 modelled versions of Windows, sc.exe also accepts one word such as `start=auto`. Microsoft's own tutorial uses `reset=0
-actions=...`, which only Server 2008 R2 is known to reject (https://github.com/dotnet/docs/issues/36520). Each build of
-kubernetes-sigs/image-builder runs `sc.exe config winrm start=delayed-auto`. The exit code is the Win32 error code. If
-the command line is invalid, the exit code is 1639.
+actions=...`, which only Server 2008 R2 is known to reject (https://github.com/dotnet/docs/issues/36520). The Windows
+builds of kubernetes-sigs/image-builder run `sc.exe config winrm start=delayed-auto`. The exit code is the Win32 error
+code. If the command line is invalid, the exit code is 1639.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _no_control(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def query(machine: Machine, words: list[str], *, extended: bool = False) -> ProgramResult:
-    """Simulate `sc query [NAME | OPTION= VALUE ...]`. Without NAME and state=, the output omits stopped services."""
+    """Simulate `sc query [NAME | OPTION= VALUE ...]`. Without NAME or state=, the output omits stopped services."""
     if words and "=" not in words[0]:
         service = machine.services.get(words[0])
         if service is None:
@@ -230,7 +230,7 @@ def _of_kind(number: int, kinds: set[str]) -> bool:
 
 
 def queryex(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc queryex, which also prints process ids."""
+    """Simulate sc queryex, which prints what sc query prints, and the process ids."""
     return query(machine, words, extended=True)
 
 

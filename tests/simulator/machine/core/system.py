@@ -84,7 +84,7 @@ def new_timespan(machine: Machine, bound: Bound) -> Iterable[object]:
         last = end if isinstance(end, datetime) else datetime.now(UTC)
         return [last - start]
     if start is not None or end is not None:
-        raise NotModelled("New-TimeSpan with -Start or -End unless -Start is a date")
+        raise NotModelled("New-TimeSpan with -End but no -Start, or with a -Start that is not a date")
     parts = {part: bound.number(part) for part in ("days", "hours", "minutes", "seconds")}
     return [timedelta(**parts)]
 
