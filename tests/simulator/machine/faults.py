@@ -4,15 +4,15 @@
 
 The transport implements faults of the connection, and families add further kinds (`FAULTS`).
 
-{"kind": "reboot"}                          reboots now
-{"kind": "power", "action": "off|start|reset"}
+{"kind": "reboot"}                                      the machine reboots
+{"kind": "power", "action": "off|start|reset"}          the machine is switched off, switched on, or reset
 {"kind": "disk_full", "free": BYTES}                    only this many bytes are free; null ends the fault
 {"kind": "password_expired", "value": true}             the administrator's password has expired
 {"kind": "service_hangs", "name": NAME, "value": true}  the service does not start (error 1053)
-{"kind": "service_crash", "name": NAME}     the process of the service ends
+{"kind": "service_crash", "name": NAME}                 the process of the service ends
 {"kind": "clock", "offset": SECONDS}                    the machine's clock is ahead (negative: behind)
-{"kind": "slow_imports", "seconds": N, "modules": [NAME, ...]}   cold imports of PowerShell modules (module_imports.py)
-{"kind": "language", "value": "de-DE"}      Windows' programs print German text in the OEM code page (language.py)
+{"kind": "slow_imports", "seconds": N, "modules": [NAME, ...]}  importing these modules takes N simulated seconds
+{"kind": "language", "value": "de-DE"}                  Windows' programs print German text in the OEM code page
 """
 
 from __future__ import annotations

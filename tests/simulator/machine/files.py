@@ -37,7 +37,7 @@ class DiskFullError(OSError):
 
 @dataclass(frozen=True)
 class FileEntry:
-    """A file or folder. `path` is its Windows path, `size` is in bytes (0 for a folder), `modified` is in UTC."""
+    """A file or folder. `path` is a Windows path, `size` is in bytes (0 for a folder), and `modified` is in UTC."""
 
     path: str
     name: str

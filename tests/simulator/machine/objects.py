@@ -146,8 +146,9 @@ class ProcessEndedError(BaseException):
 class Bound(Mapping[str, object]):
     """The parameters of one cmdlet call after binding and conversion. Parameter names are case-insensitive.
 
-    `pipeline` contains the input objects, and `piped` is true if there is a pipeline. `stop` is set when the process
-    ends. `warnings` and `errors` collect the warnings and the non-terminating errors.
+    `pipeline` contains the input objects. `piped` is true if the call follows a `|`, even if there are no input
+    objects. `stop` is set when the process ends. `warnings` and `errors` collect the warnings and the non-terminating
+    errors.
     """
 
     def __init__(

@@ -59,7 +59,7 @@ class Power:
         return bool(self.pending_reasons())
 
     def pending_reasons(self) -> list[str]:
-        """Return which of `features`, `updates`, `file renames` and `computer name` are reasons to reboot."""
+        """Return the reasons for a pending reboot: any of `features`, `updates`, `file renames` and `computer name`."""
         registry = self._registry
         names = r"HKLM:\SYSTEM\CurrentControlSet\Control\ComputerName"
         active = str(registry.data(f"{names}\\ActiveComputerName", "ComputerName", ""))

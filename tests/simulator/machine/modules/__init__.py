@@ -79,7 +79,7 @@ def run(
     try:
         rules = specification.read(text, utilities)
     except specification.UnreadableError as error:
-        return _failed(f"the simulator cannot evaluate this part of {name}'s argument specification: {error}")
+        return _failed(f"the simulator cannot evaluate {name}'s argument specification: {error}")
     if rules is None:
         return _legacy(session, module, name, text, arguments)
     return _checked(session, module, name, text, arguments, rules)

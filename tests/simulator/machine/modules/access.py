@@ -125,7 +125,7 @@ def acl(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
         raise ArgumentError(f"Get-AnsibleParam: Argument state needs to be one of absent,present but was {state}.")
     state = state.casefold()
     if arguments.flag("follow"):
-        raise NotModelled("win_acl with follow")
+        raise NotModelled("win_acl's option follow")
     if not files.exists(path):
         raise ArgumentError(f"{path} file or directory does not exist on the host")
     rule = _rule(session, arguments, path)

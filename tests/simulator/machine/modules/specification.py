@@ -43,7 +43,7 @@ _CONSTANTS: Mapping[str, object] = {"true": True, "false": False, "null": None}
 
 
 class UnreadableError(ValueError):
-    """A part of the specification that the simulator cannot evaluate. The exception's text names this part."""
+    """Raised if the simulator cannot evaluate a part of the specification. The exception's text names this part."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _fragment(name: str, utilities: Iterable[str]) -> Mapping[str, Any]:
             body = re.sub(r"<#.*?#>", "", text[declared.start() :], flags=re.DOTALL)
             found: Mapping[str, Any] = _Reader(body).literal(body.index("@{"))
             return found
-    raise UnreadableError(f"the fragment {name}")
+    raise UnreadableError(f"no module_utils define the fragment {name}")
 
 
 def _merged(spec: Mapping[str, Any], fragment: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,7 +193,7 @@ class _Reader:
                 return self._sum(self._value(node.left), self._value(node.right))
             case Assignment():
                 return self._value(node.value)
-        raise UnreadableError(f"the syntax node {type(node).__name__} in the specification")
+        raise UnreadableError(f"cannot evaluate the syntax node {type(node).__name__} in the specification")
 
     def _keys(self, node: SyntaxNode) -> list[str]:
         """Return the keys of a hashtable without evaluating its values, or raise UnreadableError."""
@@ -207,13 +207,13 @@ class _Reader:
             return self._keys(node.operand)
         if isinstance(node, HashLiteral):
             return [str(self._value(key)) for key, _ in node.entries]
-        raise UnreadableError(f"the keys of the syntax node {type(node).__name__}")
+        raise UnreadableError(f"cannot read keys from the syntax node {type(node).__name__}")
 
     def _assignment(self, name: str) -> int:
         """Return the position of the first value assigned to a variable. Raise UnreadableError if none is assigned."""
         found = re.search(rf"^[ \t]*\${re.escape(name)}\s*=\s*", self._text, re.MULTILINE | re.IGNORECASE)
         if found is None:
-            raise UnreadableError(f"the variable ${name}")
+            raise UnreadableError(f"the script assigns no value to the variable ${name}")
         return found.end()
 
     def _array(self, node: SubExpression) -> list[Any]:
@@ -232,7 +232,7 @@ class _Reader:
             return [*left, *(right if isinstance(right, list) else [right])]
         if isinstance(left, str):
             return left + str(right)
-        raise UnreadableError("an addition in the specification that does not start with a list, hashtable or string")
+        raise UnreadableError("cannot evaluate an addition that does not start with a list, hashtable or string")
 
 
 def _several(value: Any) -> list[Any]:

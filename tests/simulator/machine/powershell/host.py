@@ -155,7 +155,7 @@ def _run_text(
 
 
 def _call(interpreter: Interpreter, block: Block, given: list[object], arguments: CommandArguments, emit: Emit) -> None:
-    """Run a script with parameters, arguments or a process block in the runspace's own scope.
+    """Run, in the runspace's own scope, a script that has parameters, arguments or a process block.
 
     The script's variables remain, except for the automatic variables of the call, such as `$args`.
     """
@@ -287,7 +287,7 @@ def run_command_line(
 
 
 def _file_arguments(words: Sequence[str]) -> CommandArguments:
-    """Return the arguments after `-File script.ps1`. They are text, or names of parameters if they begin with `-`.
+    """Return the arguments after `-File script.ps1`: strings, and parameter names (words that begin with `-`).
 
     https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_powershell_exe
     """

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The conversion of objects to CLIXML for PSRP, with type names, properties and the results of ToString().
 
-PowerShell serializes the output of a remote pipeline to a depth of 1: an object's properties are sent as values, and
-objects in properties as text. Lists and dictionaries do not count as a level. Enumeration values also count as objects.
+PowerShell serializes the output of a remote pipeline to a depth of 1: an object is sent with its properties, but an
+object in a property is sent as text. Enumeration values are objects too; lists and dictionaries do not count as levels.
 https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/engine/serialization.cs
 (WriteOneObject, HandleKnownContainerTypes, HandleComplexTypePSObject)
 """

@@ -38,7 +38,7 @@ def _rows(bound: Bound) -> list[str]:
 
 def _text(value: object) -> str | None:
     if isinstance(value, (list, dict, PSObject)):
-        raise NotModelled("a list or an object in a table of comma-separated values")
+        raise NotModelled("a list, hash table or object with properties in comma-separated values")
     return None if value is None else to_text(value)
 
 

@@ -53,7 +53,7 @@ def add_member(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Add-Member for note properties, script properties and script methods."""
     for item in given(bound):
         if not isinstance(item, PSObject):
-            raise NotModelled("Add-Member to a value that is not an object")
+            raise NotModelled("Add-Member to a value that is not an object with properties")
         added = _added(bound)
         for name, value in added.items():
             if item.find(name) is not None and not bound.flag("Force"):

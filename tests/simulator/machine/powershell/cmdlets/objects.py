@@ -38,7 +38,7 @@ def select(machine: Machine, bound: Bound) -> Iterable[object]:
     if bound.flag("Unique") and "Property" not in bound and "ExpandProperty" not in bound:
         chosen = _unique(chosen)
     elif bound.flag("Unique"):
-        raise NotModelled("Select-Object -Unique with properties")
+        raise NotModelled("Select-Object -Unique with -Property or -ExpandProperty")
     if "Index" in bound:
         requested = sorted({integer(at) for at in items(bound["Index"])})
         chosen = [chosen[at] for at in requested if 0 <= at < len(chosen)]
@@ -50,7 +50,7 @@ def select(machine: Machine, bound: Bound) -> Iterable[object]:
         chosen = chosen[skip : len(chosen) - skip_last if skip_last else None]
     if first >= 0 or last >= 0:
         if first >= 0 and last >= 0 and first + last > len(chosen):
-            raise NotModelled("Select-Object -First and -Last that overlap")
+            raise NotModelled("Select-Object with overlapping -First and -Last")
         chosen = [*chosen[: max(0, first)], *(chosen[-last:] if last > 0 else [])]
     if "ExpandProperty" in bound:
         yield from _expanded(bound, chosen)
@@ -68,7 +68,7 @@ def _unique(chosen: list[object]) -> list[object]:
     found: list[object] = []
     for item in chosen:
         if isinstance(item, (PSObject, dict, list)):
-            raise NotModelled("Select-Object -Unique with objects")
+            raise NotModelled("Select-Object -Unique with lists, hash tables or objects with properties")
         if not any(equal(item, known) for known in found):
             found.append(item)
     return found
@@ -93,7 +93,7 @@ def _selected(bound: Bound, item: object, entries: list[object], excluded: list[
     for entry in entries:
         if isinstance(entry, str) and any(char in entry for char in "*?["):
             if not isinstance(item, PSObject):
-                raise NotModelled("Select-Object with a wildcard on a value that is not an object")
+                raise NotModelled("Select-Object with a wildcard on a value that is not an object with properties")
             found |= {key: value for key, value in item.properties.items() if like(key, entry) and not callable(value)}
             continue
         name, compute = named(bound, entry)
@@ -239,7 +239,7 @@ def compare_objects(machine: Machine, bound: Bound) -> Iterable[object]:
         else:
             only_left.append(item)
     if both and bound.flag("IncludeEqual") and (only_left or rest):
-        raise NotModelled("Compare-Object -IncludeEqual with values that differ")
+        raise NotModelled("Compare-Object -IncludeEqual with both equal and different values")
     sides = [*((item, "==") for item in both if bound.flag("IncludeEqual"))]
     if not bound.flag("ExcludeDifferent"):
         sides += [*((item, "=>") for item in rest), *((item, "<=") for item in only_left)]
@@ -252,7 +252,7 @@ def get_unique(machine: Machine, bound: Bound) -> Iterable[object]:
     found: list[object] = []
     for item in given(bound):
         if isinstance(item, (PSObject, dict, list)):
-            raise NotModelled("Get-Unique with objects")
+            raise NotModelled("Get-Unique with lists, hash tables or objects with properties")
         if not found or not equal(found[-1], item):
             found.append(item)
     return found

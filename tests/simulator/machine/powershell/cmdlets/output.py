@@ -141,7 +141,7 @@ def _shown(bound: Bound, show: Callable[[list[PSObject], list[str]], list[str]])
         elif isinstance(item, PSObject):
             objects.append(item)
         elif item is not None:
-            raise NotModelled(f"{bound.command} with values that are not objects")
+            raise NotModelled(f"{bound.command} with values other than hash tables and objects with properties")
     if not objects:
         return []
     if any(item.type_name != objects[0].type_name for item in objects):

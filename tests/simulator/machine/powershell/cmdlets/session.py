@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets for variables, aliases, commands, modules and strict mode, and cmdlets that run code (Invoke-Command)."""
+"""Cmdlets for variables, aliases, commands, modules and strict mode, and for running code, such as Invoke-Command."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def invoke_expression(machine: Machine, bound: Bound) -> Iterable[object]:
             raise
         except CmdletError as error:
             if "does not model" in error.message:
-                raise NotModelled("the script passed to Invoke-Expression") from None
+                raise NotModelled("the syntax of the script passed to Invoke-Expression") from None
             raise terminating(error) from None
         if stage is None:
             yield from run.call_block(block, new_scope=False)

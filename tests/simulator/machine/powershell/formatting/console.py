@@ -75,7 +75,7 @@ def lines(objects: Sequence[object]) -> list[str]:
             position += 1
             continue
         if shown:
-            raise NotModelled("objects of several kinds in one console output")
+            raise NotModelled("objects of several kinds in the same console output")
         group: list[PSObject] = []
         if isinstance(item, FileItem):
             items = list(itertools.takewhile(lambda each: isinstance(each, FileItem), flat[position:]))
@@ -91,7 +91,7 @@ def lines(objects: Sequence[object]) -> list[str]:
         as_table = len(columns) <= TABLE_COLUMNS and group[0].type_name not in _LISTED
         found += table(group, columns) if as_table else listing(group, columns)
     if ended:
-        raise NotModelled("text after a table or list of properties in one console output")
+        raise NotModelled("text after a table or list of properties in the same console output")
     return found
 
 

@@ -61,5 +61,5 @@ def _line(cells: Sequence[object], width: int) -> str:
 
 def _time(moment: object) -> str:
     if not isinstance(moment, datetime):
-        raise NotModelled("a file without a modification time on the console")
+        raise NotModelled("the display of a file without a modification time")
     return f"{short_date(moment):>10}  {short_time(moment):>8}"

@@ -25,17 +25,17 @@ FIXED = {
 def _cell(value: object, *, in_table: bool = False) -> str:
     if isinstance(value, (list, tuple)):
         if any(isinstance(item, (list, dict)) for item in value) or len(value) > 4:
-            raise NotModelled("a list in a table or list of properties")
+            raise NotModelled("a nested list or a list of more than four items in a table or list of properties")
         return "{" + ", ".join(to_text(item) for item in value) + "}"
     if isinstance(value, dict):
         raise NotModelled("a hash table in a table or list of properties, which differs between versions of PowerShell")
     if isinstance(value, datetime) or (isinstance(value, PSObject) and value.type_name == CUSTOM_OBJECT):
         if isinstance(value, datetime):
             return to_text(value)
-        raise NotModelled("an object in a table or list of properties")
+        raise NotModelled("a PSCustomObject in a table or list of properties")
     text = to_text(value)
     if "\n" in text or (in_table and len(text) > WIDTH):
-        raise NotModelled("a string with several lines in a table or list of properties")
+        raise NotModelled("a table or list of properties with a string that is too wide or has several lines")
     return text
 
 
@@ -49,8 +49,9 @@ def _right(value: object) -> bool:
 def table(rows: Sequence[PSObject], columns: Sequence[str], *, headers: bool = True, sized: bool = False) -> list[str]:
     """Return the lines of a table of objects.
 
-    A column is as wide as its header or its longest cell, unless the type's own view defines its width (see FIXED).
-    Numbers, booleans and enumeration values are right-aligned.
+    A column is as wide as its header or its longest cell, whichever is wider. It is right-aligned if its first cell is
+    a number, a boolean or an enumeration value. If the type's own view defines the widths (see FIXED), these apply, and
+    all columns are left-aligned.
 
     Args:
         headers: whether the table has a header.
@@ -95,7 +96,7 @@ def _spelled(row: PSObject, column: str) -> str:
 
 
 def listing(rows: Sequence[PSObject], columns: Sequence[str]) -> list[str]:
-    """Return the lines of a list of properties for each object."""
+    """Return the lines that show each object as a list of its properties."""
     width = max(len(column) for column in columns)
     found = [""]
     for row in rows:

@@ -3,7 +3,8 @@
 """Properties and methods of values.
 
 Using a member that exists in .NET but is not modelled raises an error that names the member. For a member that does
-not exist in .NET, the result is the same as in PowerShell: null for a property, an error for a method.
+not exist in .NET, the result is the same as in PowerShell: null for a property (an error in strict mode), and an error
+for a method.
 """
 
 from __future__ import annotations
@@ -227,7 +228,7 @@ def _called(value: object, name: str, method: tuple[int, int, object], arguments
         raise NotModelled(f"{net_type(value)}.{name}() with these arguments ({error})") from None
     except CmdletError as error:
         if error.error_id == "InvalidCastFromStringToInteger":
-            raise NotModelled(f"{net_type(value)}.{name}() with an argument of another type") from None
+            raise NotModelled(f"{net_type(value)}.{name}() with an argument that is not a number") from None
         raise
 
 

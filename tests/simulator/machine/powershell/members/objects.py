@@ -134,7 +134,7 @@ def ps_object(value: object) -> object:
         NotModelled: the value is not an object with properties; for example, it is a string or a number.
     """
     if not isinstance(value, PSObject):
-        raise NotModelled(".psobject of a value that is not an object")
+        raise NotModelled(".psobject of a value that is not an object with properties")
     return PSObject(
         "System.Management.Automation.PSObject",
         {
@@ -154,7 +154,7 @@ def read(value: PSObject, name: str, *, strict: bool = False) -> object:
     if value.type_name == _CATEGORY and lower in ("targetname", "targettype"):
         raise NotModelled(f"the property {name} of an error's category")
     if value.type_name.endswith("Exception") and (lower == "hresult" or (lower == "message" and _rough(value))):
-        raise NotModelled("the message or number of an error whose wording differs between versions of PowerShell")
+        raise NotModelled("the HResult of an exception, or a message that differs between versions of PowerShell")
     known = value.find(name)
     if known is not None:
         return value.properties[known]

@@ -48,7 +48,7 @@ def member(type_name: str, kind: str, arguments: list[object]) -> PSObject:
 
     def get_value(owner: object, *_: object) -> object:
         if not isinstance(owner, PSObject):
-            raise NotModelled("GetValue() of a value that is not an object")
+            raise NotModelled("GetValue() of a value that is not an object with properties")
         if type_name == HOST and owner.get("Name") != "ServerRemoteHost":
             raise NotModelled("the internal host object of $Host without a remote client")
         if not known[name]:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The members of a type: the members that the simulator models, and the names of all others."""
+"""The members of a type: the methods that the simulator models, and the names of members that it does not model."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Members:
     """The methods of a type, and the names of its members that are not modelled.
 
     Args:
-        methods: maps the lower-case name of each method to its minimum and maximum number of arguments, and to the
-            function that implements the method. The function is called with the value and the arguments.
+        methods: the minimum and maximum number of arguments of each method and the function that implements it, by
+            the method's lower-case name. The function is called with the value and the arguments.
         others: the lower-case names of methods and properties that exist in .NET but are not modelled; None if they are
             not known.
     """

@@ -108,7 +108,7 @@ class TextScanner:
         return re.compile(pattern, re.IGNORECASE).match(self.text, self.position)
 
     def keyword(self, *words: str) -> str | None:
-        """Consume the next word if it is one of the given words. Return it in lower case, or None if it is not."""
+        """Consume the next word and return it in lower case if it is one of the given words. Otherwise, return None."""
         found = self.see(r"[A-Za-z]+(?![\w\-.\\:/])")
         if found and found[0].casefold() in words:
             self.position = found.end()

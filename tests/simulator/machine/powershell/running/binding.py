@@ -229,7 +229,7 @@ def bind(run: Interpreter, block: Block, name: str, given: CommandArguments, *, 
     unknown_names = len(binding.rest)
     _by_position(binding, values, left)
     if unknown_names and len(binding.rest) > unknown_names:
-        raise NotModelled("$args with both names and values")
+        raise NotModelled("$args with both named and positional arguments")
     binding.explicit = set(values)
     _complete(run, binding, values, piped=piped)
     return binding

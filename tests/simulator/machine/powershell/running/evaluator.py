@@ -121,12 +121,12 @@ class Evaluator:
         """Return a value as it appears within a string. Lists are joined with $OFS."""
         if isinstance(value, (list, tuple)):
             if any(isinstance(item, (list, tuple)) for item in value):
-                raise NotModelled("a list within a list as part of a string")
+                raise NotModelled("a string with a list within a list")
             given = self._run.variables.get("ofs")
             return (" " if given is None else to_text(given)).join(to_text(item) for item in value)
         inside = value.properties.values() if isinstance(value, PSObject) and value.type_name == CUSTOM_OBJECT else ()
         if any(isinstance(item, (list, dict, PSObject)) for item in inside):
-            raise NotModelled("an object with lists or objects in it as part of a string")
+            raise NotModelled("a string with an object whose properties contain lists or objects")
         return to_text(value)
 
     def _variable(self, node: VariableExpression) -> object:

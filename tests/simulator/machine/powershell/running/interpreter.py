@@ -84,7 +84,7 @@ class Interpreter:
         """Run statements, and pass their output to `emit`.
 
         Raises:
-            CmdletError: a terminating error.
+            CmdletError: a terminating error occurred.
             FlowControl: a statement such as `return` or `break` leaves the block.
             ProcessEndedError: the process that runs the script must end.
         """
@@ -116,7 +116,7 @@ class Interpreter:
         self.variables.success = False
         action = self.preference("ErrorActionPreference")
         if error.ends_script and action in QUIET and not self.try_depth and error.category == "OperationStopped":
-            raise NotModelled("throw while $ErrorActionPreference is SilentlyContinue")
+            raise NotModelled("throw while $ErrorActionPreference is SilentlyContinue or Ignore")
         if error.ends_script or self.try_depth:
             raise error
         if action == "Stop":
@@ -273,7 +273,7 @@ class Interpreter:
         value = self.evaluator.value(node.value) if node.value is not None else None
         if node.kind == "exit":
             if isinstance(value, str) and not value.strip().lstrip("-").isdigit():
-                raise NotModelled("exit with a string")
+                raise NotModelled("exit with a string that is not a number")
             raise ExitFlow(integer(value) if value is not None else 0)
         if node.value is None and self.evaluator.caught is not None:
             raise self.evaluator.caught

@@ -182,7 +182,7 @@ class VisibleVariables:
     def set(self, name: str, value: object, *, kind: str | None = None) -> None:
         """Set a variable in the current scope, unless `name` has a scope prefix such as `global:`.
 
-        This value and later values of the variable are converted to the type `kind`.
+        If `kind` is given, this value and all later values of the variable are converted to this type.
         """
         space, lower = self._place(name)
         if space == "env":
