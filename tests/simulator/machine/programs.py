@@ -59,7 +59,7 @@ class FoundProgram:
 
 @contextmanager
 def _time_limit(seconds: float | None, signal: StopSignal) -> Iterator[threading.Event]:
-    """Stop a program after a number of seconds. Yield an event that is set if the time limit stopped the program."""
+    """Stop a program if it runs for more than `seconds`. Yield an event that is set if this happens."""
     late = threading.Event()
 
     def kill() -> None:

@@ -135,7 +135,7 @@ class Registry:
             return self._find(path) is not None
 
     def create_key(self, path: str, *, volatile: bool = False) -> bool:
-        """Create a key and its parents. A reboot deletes a volatile key. Return whether the key was created.
+        """Create a key and its missing parents, and return whether the key is new. A reboot deletes `volatile` keys.
 
         Raises:
             RegistryDeniedError: the caller is not allowed to write the key.

@@ -91,7 +91,7 @@ def is_administrator(machine: Machine, account: str) -> bool:
 
 
 def _needs(machine: Machine, names: object, service: str, seen: set[str]) -> bool:
-    """Return whether any of the named services depends on `service`, directly or indirectly."""
+    """Return whether any of the named services is `service` or depends on it, directly or indirectly."""
     for name in map(str, names if isinstance(names, list) else ()):
         if name.casefold() == service:
             return True

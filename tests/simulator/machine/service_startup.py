@@ -87,7 +87,7 @@ def start_later(
 def needed_groups(machine: Machine, name: str) -> list[str]:
     """Return the load ordering groups that a service depends on.
 
-    The service can run if at least one member of each group runs after Windows has tried to start all members
+    The service can run if, once Windows has tried to start all members, at least one member of each group is running
     (https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew, lpDependencies).
     """
     return _texts(machine, f"{ROOT}\\{name}", "DependOnGroup")

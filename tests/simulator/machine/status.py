@@ -84,7 +84,7 @@ def _file(machine: Machine, entry: FileEntry) -> Mapping[str, object]:
 def changed_values(machine: Machine) -> dict[str, dict[str, Any]]:
     """Return the values in HKEY_LOCAL_MACHINE that differ from those of a newly installed machine.
 
-    The result maps keys to their values by name. The values of services are omitted.
+    The result maps each key to a mapping of value names to values. The values of services are omitted.
     """
     fresh = machine.fresh_registry
     found: dict[str, dict[str, Any]] = {}

@@ -19,7 +19,7 @@ r"""The shortest length at which .NET Framework rejects a path without the prefi
 Source: https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation
 """
 MAX_FOLDER = 248
-"""The shortest length at which .NET Framework refuses to create or move a folder.
+"""The shortest path length at which .NET Framework refuses to create or move a folder.
 
 The limit is lower than for files because a file with an 8.3 name must fit into the folder.
 

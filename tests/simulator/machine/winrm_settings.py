@@ -29,7 +29,7 @@ SERVICE = {"AllowUnencrypted": ("allow_unencrypted", False), "AllowRemoteAccess"
 
 
 def switches(machine: Machine, table: Mapping[str, tuple[str, bool]]) -> dict[str, bool]:
-    """Map the name of each setting in a table to whether the setting is on."""
+    """Map the name of each setting in `table` (AUTH or SERVICE) to whether the setting is on."""
     data = machine.registry.data
     return {name: bool(data(f"{KEY}\\Service", value, default)) for name, (value, default) in table.items()}
 

@@ -26,7 +26,7 @@ class FleetCertificate:
     key: Path
 
     def server_context(self) -> ssl.SSLContext:
-        """Return a TLS context for this certificate, which all nodes can share."""
+        """Return a TLS context with this certificate. All nodes can share the context."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self.certificate, self.key)

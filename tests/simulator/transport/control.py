@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Handle the HTTP requests with which tests and the demo control a simulated node.
 
-These requests use the ports of WinRM: `GET /simulator/status`, and `POST` for other paths below `/simulator/`.
+They are `GET /simulator/status`, and `POST` requests for other paths below `/simulator/`. All use the ports of WinRM.
 """
 
 from __future__ import annotations

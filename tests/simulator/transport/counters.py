@@ -28,7 +28,7 @@ class Counters:
         self._values: Counter[str] = Counter()
 
     def add(self, **amounts: int) -> None:
-        """Add amounts to the counters with the given names, which are in NAMES."""
+        """Add amounts to counters. The names of the counters must be in NAMES."""
         with self._lock:
             self._values.update(amounts)
 

@@ -114,7 +114,10 @@ class FaultPlan:
             ]
 
     def next(self, verb: str) -> TransportFault | None:
-        """Count a request, and return the first fault that affects it, or None. Call the fault's callback first."""
+        """Count a request, and return the first fault that affects it, or None if no fault does.
+
+        If the fault has a callback, call it.
+        """
         hit: TransportFault | None = None
         left: list[TransportFault] = []
         with self._lock:

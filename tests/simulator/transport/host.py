@@ -53,7 +53,7 @@ class ConsoleInput(Protocol):
     """The input that a client types while a command runs."""
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Return the input when it or the command has ended. With `to_exit`, a line `exit` ends the input."""
+        """Wait until the input or command ends, and return the input. With `to_exit`, a line `exit` also ends it."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class ScriptError:
 
     Args:
         message: the message of the exception.
-        category: a name of System.Management.Automation.ErrorCategory, such as `ObjectNotFound`.
+        category: a member of System.Management.Automation.ErrorCategory, such as `ObjectNotFound`.
         fully_qualified_error_id: the id, such as `CommandNotFoundException`.
         exception: the .NET type of the exception.
         activity: the operation, usually the name of the command.

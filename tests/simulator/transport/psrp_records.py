@@ -33,7 +33,7 @@ _INFORMATIONAL = ["System.Management.Automation.InformationalRecord", "System.Ob
 
 
 def read_pipeline(pipeline: Any) -> PipelineRequest:
-    """Convert psrpcore's PowerShell object to a client's request."""
+    """Convert a pipeline (an instance of psrpcore's class PowerShell) to a client's request."""
     return PipelineRequest(
         tuple(
             PipelineCommand(

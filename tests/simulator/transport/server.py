@@ -219,7 +219,7 @@ class NodeServer:
                 self._connections.pop(connection, None)
 
     def _context(self, default: ssl.SSLContext) -> ssl.SSLContext:
-        """Return the TLS context of the listener's certificate, or `default` if the listener has none."""
+        """Return a TLS context with the listener's certificate, or `default` if the listener has no certificate."""
         certificate = self._host.winrm().certificate
         if not certificate:
             return default

@@ -45,7 +45,7 @@ class Console:
         self._changed.notify_all()
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Return the input when it or the command has ended. With `to_exit`, a line `exit` ends the input."""
+        """Wait until the input or command ends, and return the input. With `to_exit`, a line `exit` also ends it."""
         with self._changed:
             while not self._ended and not self.stopped.is_set():
                 lines = [line.strip().lower() for line in bytes(self._typed).splitlines()]
@@ -135,7 +135,7 @@ class WinrsShell(Shell):
             self.changed.notify_all()
 
     def receive(self, request: WsmanRequest) -> bytes:
-        """Wait for the end of a command, and return the next part of its output; the last part has the exit code."""
+        """Wait until a command has ended, and return a part of its output. The last part comes with the exit code."""
         command_id = desired_command(request)
         with self.changed:
             command = self._command(command_id)

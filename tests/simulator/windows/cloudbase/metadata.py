@@ -85,7 +85,7 @@ class CloudbaseService:
 
 
 class _ConfigDrive(CloudbaseService):
-    """A service that reads the files of a config drive."""
+    """A metadata service that reads the files of a config drive."""
 
     label, first = "", ""
 
@@ -94,7 +94,7 @@ class _ConfigDrive(CloudbaseService):
 
     @classmethod
     def finds(cls, drive: Mapping[str, Any]) -> bool:
-        """Return whether the service uses this drive."""
+        """Return whether the metadata service uses this drive."""
         return str(drive.get("label", "")).casefold() == cls.label and cls.first in drive["files"]
 
     def _read(self, path: str) -> bytes:
@@ -113,7 +113,7 @@ class NoCloudDrive(_ConfigDrive):
         return yaml.safe_load(self._read("meta-data")) or {}
 
     def get_instance_id(self) -> str | None:
-        """Return the ID of the instance, or None."""
+        """Return the ID of the instance, or None if the metadata contains no ID."""
         return self._data().get("instance-id")
 
     def get_host_name(self) -> str | None:
@@ -140,7 +140,7 @@ class OpenStackDrive(_ConfigDrive):
         return data
 
     def get_instance_id(self) -> str | None:
-        """Return the ID of the instance, or None."""
+        """Return the ID of the instance, or None if the metadata contains no ID."""
         return self._data().get("uuid")
 
     def get_host_name(self) -> str | None:
@@ -172,7 +172,7 @@ def load_service(run: CloudbaseRun) -> CloudbaseService | None:
     Source: metadata/factory.py.
 
     Raises:
-        UnknownMetadataServiceError: a service that comes earlier in the configuration does not exist.
+        UnknownMetadataServiceError: the search reaches a service that cloudbase-init does not have.
     """
     drive = run.machine.settings.option("config_drive")
     for name in run.configuration.items("metadata_services"):

@@ -53,7 +53,7 @@ def load(run: CloudbaseRun, class_path: str) -> type[Any]:
 
 
 def _modules(run: CloudbaseRun) -> dict[str, SimpleNamespace]:
-    """Return the modelled modules of cloudbaseinit's packages by the names of the packages."""
+    """Return a mapping of the names of cloudbaseinit's packages to their modelled modules."""
     plugin = type("UserDataPlugin", (user_data.CloudbaseUserDataPlugin,), {"run": run})
     services = SimpleNamespace(NotExistingMetadataException=MetadataNotExistingError)
     return {

@@ -107,7 +107,7 @@ class CmdletStage:
         self.given.append(item)
 
     def action(self, parameter: str, preference: str) -> str:
-        """Return the action for a stream, such as `Stop`, from a common parameter or from a preference variable."""
+        """Return the action (such as `Stop`) that a common parameter or a preference variable sets for a stream."""
         own = self.values.get(parameter)
         return str(own) if own is not None else self.run.preference(preference)
 

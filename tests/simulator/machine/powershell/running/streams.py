@@ -104,10 +104,7 @@ def _lines(text: str, emit: Emit) -> None:
 
 
 def _into(stream: str, emit: Emit) -> dict[str, Callable[..., None]]:
-    """Return functions that pass the data of a stream to `emit` as objects.
-
-    The keys are the fields of Sinks that the functions replace.
-    """
+    """Return a mapping of fields of Sinks to functions that pass a stream's data to `emit` as objects."""
     if stream == "2":
         return {
             "error": lambda error: emit(error_record(error)),

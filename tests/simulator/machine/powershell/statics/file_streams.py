@@ -60,7 +60,7 @@ class FileStream(PSObject):
             raise method_failure(name, count, "System.NotSupportedException", "Stream does not support writing.")
 
     def Read(self, buffer: object, offset: object, count: object) -> object:  # noqa: N802
-        """Read bytes from the file into a part of an array, and return the number of bytes."""
+        """Read bytes from the file into a part of an array, and return the number of bytes read."""
         self._usable("Read", 3)
         if self._writable or not isinstance(buffer, list) or len(buffer) < integer(offset) + integer(count):
             raise NotModelled("FileStream.Read() with these arguments")

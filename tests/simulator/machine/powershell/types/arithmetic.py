@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Calculate as PowerShell does: convert operands to numbers, and choose the type of the result.
 
-The result is a Double if no other type can represent it.
+An integer result that does not fit into the common type of the operands becomes a Double.
 
 Source: https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_arithmetic_operators
 """

@@ -202,7 +202,7 @@ class Closure(ScriptBlock):
 
     @classmethod
     def of(cls, block: ScriptBlock, captured: dict[str, object]) -> Closure:
-        """Return a copy of a script block. The copy uses the captured variables."""
+        """Return a copy of a script block that uses the given captured variables, as GetNewClosure does."""
         made = cls(block.block, block.text)
         object.__setattr__(made, "captured", captured)
         return made
@@ -214,7 +214,7 @@ def byte_array(data: bytes) -> TypedArray:
 
 
 def to_bytes(value: object) -> bytes | None:
-    """Convert bytes or a list of numbers from 0 to 255 to bytes. Return None for other values."""
+    """Return bytes, or a list of numbers between 0 and 255, as bytes. Return None for other values."""
     if isinstance(value, (bytes, bytearray)):
         return bytes(value)
     if isinstance(value, list) and all(isinstance(item, int) and 0 <= item < 256 for item in value):
