@@ -136,7 +136,7 @@ class _Printer:
         self._codes: list[int] = []
 
     def add(self, config: OperationOptions, transfer: UrlTransfer, outcome: TransferResult) -> None:
-        """Add the outcome of one transfer."""
+        """Add the outcome of one transfer to the output and the exit codes."""
         silent = config.flag("silent")
         self._codes.append(outcome.code)
         self._out += outcome.printed

@@ -9,8 +9,8 @@
 - --cacert has had an effect with Schannel since 7.60 (https://curl.se/changes.html). With --cacert, curl itself checks
   the chain (lib/vtls/schannel_verify.c), with the errors of CertGetCertificateChain.
 - The exit code depends on the version (see curl's lib/vtls/schannel.c). Errors of InitializeSecurityContext result in
-  35, with two exceptions. An untrusted root results in 60 in curl 7.57 to 7.61, in 77 from 7.62 until before 8.0, and
-  in 60 from 8.0 on. A wrong host name results in 60 from 8.0 on.
+  35, with two exceptions. An untrusted root results in 60 in curl 7.57 to 7.61, in 77 in curl 7.62 to 7.88, and in 60
+  from 8.0 on. A wrong host name results in 60 from 8.0 on.
 - Messages name CRYPT_E errors only in versions after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
 """
 
@@ -83,7 +83,7 @@ def secure(machine: Machine, stream: Stream, host: str, config: OperationOptions
 def _roots(machine: Machine, config: OperationOptions, version: Version) -> list[str]:
     """Return the trusted roots.
 
-    They come from the file of --cacert if it is set, otherwise from the machine's store.
+    They come from the file of --cacert if it is set and curl is 7.60 or later, otherwise from the machine's store.
     """
     file = config.values.get("cacert")
     if not file or version < (7, 60):
@@ -114,7 +114,7 @@ def _handshake(
 
 
 def _chain_error(status: str) -> CurlError:
-    """Return the error for a chain that fails curl's own check. Source: curl's lib/vtls/schannel_verify.c."""
+    """Return the error for a certificate chain that fails curl's own check. Source: lib/vtls/schannel_verify.c"""
     message = f"schannel: CertGetCertificateChain trust error CERT_TRUST_{status}"
     return CurlError(errors.PEER_FAILED_VERIFICATION, message)
 

@@ -87,7 +87,7 @@ class Limits:
             )
 
     def take(self, size: int) -> None:
-        """Count received bytes, and wait up to one second if they exceed the maximum rate.
+        """Count received bytes. If the transfer exceeds the maximum rate, wait up to one second.
 
         Raises:
             ProcessEndedError: the simulated process was stopped.

@@ -4,7 +4,7 @@ r"""A machine's membership in a domain: online and offline joins, and their comp
 
 A join changes the primary domain immediately. The DNS suffix and the services follow at the next boot. Until then,
 the registry key `Netlogon\JoinDomain` shows tools that a join is waiting for a reboot. NetSetup.LOG records
-each attempt. Source: "Domain Join log analysis" in learn.microsoft.com/troubleshoot/windows-server/active-directory
+each attempt. Source: "Domain Join log analysis" at learn.microsoft.com/troubleshoot/windows-server/active-directory
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The data of offline domain joins, written as `djoin /provision` writes it and read as Windows reads it.
 
-The structures ODJ_PROVISION_DATA, ODJ_BLOB and ODJ_WIN7BLOB are described in
+The structures ODJ_PROVISION_DATA, ODJ_BLOB and ODJ_WIN7BLOB are described at
 learn.microsoft.com/windows/win32/netmgmt/odj-idl. They are encoded as [MS-RPCE] 2.2.6 describes (type serialization
 version 1), with the NDR of C706, chapter 14.
 """

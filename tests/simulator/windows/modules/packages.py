@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The simulated win_package module, for Windows Installer packages and for other installation programs.
 
-It detects an installed program in the registry or by a path.
+It recognizes an installed program by its uninstall key in the registry, by a path or by a service.
 """
 
 from __future__ import annotations

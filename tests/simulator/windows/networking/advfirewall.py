@@ -4,7 +4,7 @@
 
 They identify rules by display name, which need not be unique.
 
-Source: "Use netsh advfirewall firewall instead of netsh firewall to control Windows Defender Firewall behavior" in
+Source: "Use netsh advfirewall firewall instead of netsh firewall to control Windows Defender Firewall behavior" on
 learn.microsoft.com
 """
 
@@ -49,7 +49,7 @@ def advfirewall(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _attributes(options: Mapping[str, str]) -> dict[str, Any]:
-    """Return the rule attributes that the options on the command line set, or None if a value is invalid."""
+    """Return the rule attributes that the options on the command line set. Invalid values are represented by None."""
     found: dict[str, Any] = {}
     tables = (("dir", "direction", _DIRECTIONS), ("action", "action", _ACTIONS))
     for option, attribute, values in tables:

@@ -286,7 +286,7 @@ def resolve_name(machine: Machine, bound: Bound) -> Iterable[object]:
 def ipconfig(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate ipconfig.exe.
 
-    /all and /flushdns are modelled. Other known options have no effect, except that the output shows the host name.
+    /all and /flushdns are modelled. Other known options only add the host name to the output.
     """
     known = {"/all", "/allcompartments", "/flushdns", "/registerdns", "/renew", "/release", "/displaydns"}
     words = [argument.casefold() for argument in run.argv]

@@ -116,10 +116,11 @@ class DhcpLease:
 class NetworkState:
     """The network settings of a machine.
 
-    They consist of the interfaces by alias, in display order, and of the routes that do not result from addresses.
-
-    `owner` is the address of the machine to which the settings belong. A machine that is deployed from
-    this machine's disk has a different address.
+    Args:
+        owner: the address of the machine. A machine that is deployed from this machine's disk has a different address,
+            and gets new settings.
+        interfaces: the interfaces by alias, in display order.
+        routes: the routes, except those that follow from the address of an interface.
     """
 
     owner: str = ""

@@ -6,7 +6,7 @@ The default dynamic range is 49152 to 65535. HNS reserves blocks of 64 ports, so
 ports in blocks of this size. The list of excluded ranges also contains the ports of http.sys, including those of WinRM:
 on a node in kubernetes/kubernetes#117783, it contains 5985, 5986, 47001 and the blocks that HNS has reserved.
 
-Sources: `show excludedportrange` in learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface
+Sources: `show excludedportrange` at learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface
 and learn.microsoft.com/troubleshoot/windows-server/networking/default-dynamic-port-range-tcpip-chang
 """
 

@@ -4,7 +4,7 @@
 
 Install-RemoteAccess works only after the required features were installed and the server was restarted
 (docs.rke2.io/networking/windows_bgp). On a new server, the RemoteAccess service is disabled (see "Security
-guidelines for system services" in learn.microsoft.com). Microsoft documents neither the start type of the service after
+guidelines for system services" on learn.microsoft.com). Microsoft documents neither the start type of the service after
 Install-RemoteAccess nor the error messages. Users report the start type `Manual`, and projectcalico/calico#11714 quotes
 `BGP is not configured`. A router stays configured when the service restarts.
 

@@ -101,7 +101,7 @@ def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _alternative_names(extension: str) -> list[x509.GeneralName]:
-    """Return the subject alternative names in a text extension, or an empty list for an extended key usage.
+    """Return the subject alternative names in a text extension, or an empty list if it is an extended key usage.
 
     Raises:
         NotModelled: the extension is neither a list of alternative names nor an extended key usage.

@@ -3,7 +3,7 @@
 """Apps, packages and optional features, as the cmdlets of the DISM and Appx modules show them.
 
 The `provisioned_apps` setting contains the names of the apps for all users. The `user_apps` setting contains the names
-of the apps that a single user has installed, which make sysprep fail.
+of the apps that a user has installed. Those that are not also provisioned make sysprep fail.
 
 Sources: https://learn.microsoft.com/powershell/module/dism/ and https://learn.microsoft.com/powershell/module/appx/
 """

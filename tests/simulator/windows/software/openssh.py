@@ -42,7 +42,7 @@ _NAMESPACE = "Microsoft.Dism.Commands"
 
 @dataclass(frozen=True)
 class _Sshd:
-    """The sshd service. At its first start, it copies the default configuration and creates host keys."""
+    """The sshd service. When it starts, it creates its configuration and its host keys if they are missing."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
         """Start sshd: create its configuration and its host keys if they are missing."""

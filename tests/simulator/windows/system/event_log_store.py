@@ -88,7 +88,7 @@ def write(
     age: timedelta = timedelta(),
     event_id: int = 1,
 ) -> None:
-    """Write an event as a program does. `age` is the time that has passed since the event."""
+    """Write an event to an event log. `age` is the time that has passed since the event."""
     _append(machine.part(EventLogs), log, Event(0, machine.clock.now() - age, provider, event_id, level, message))
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Fault:
-    """A failure of sysprep: the phase in which it happens, its lines in the log, and the source that reports it.
+    """A failure of sysprep: the phase in which it happens, its lines in the log, and the source of these lines.
 
     A failed validation leaves the machine unchanged. After a failed generalization, no image can be made from the disk.
     """

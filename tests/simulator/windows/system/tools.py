@@ -118,7 +118,7 @@ def _icacls(machine: Machine, path: str, words: list[str]) -> ProgramResult:
 def takeown(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate takeown.exe /f PATH [/a] [/r [/d y]].
 
-    The acting user becomes the owner. With /a, the Administrators group becomes the owner.
+    With /a, the Administrators group becomes the owner; without it, the acting user.
     Source: https://learn.microsoft.com/windows-server/administration/windows-commands/takeown
     """
     words = [word.casefold() for word in run.argv]
@@ -166,7 +166,7 @@ def _inheritance(sddl: str, letter: str) -> str:
 
 
 def _trustee(machine: Machine, who: str) -> str | None:
-    r"""Return the SDDL name of the account `NAME`, `AUTHORITY\NAME` or `*SID`, or None if it does not exist."""
+    r"""Return the SDDL abbreviation or SID of an account (`NAME`, `AUTHORITY\NAME` or `*SID`), or None if unknown."""
     found = accounts.resolve(machine, who.removeprefix("*"))
     return abbreviated(found) if found else None
 

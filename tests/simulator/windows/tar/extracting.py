@@ -137,7 +137,7 @@ class Extractor:
 
 
 def _stripped(name: str, elements: int) -> str | None:
-    """Return a path without its first elements, or None if nothing is left.
+    """Return a path without the given number of leading elements, or None if nothing is left.
 
     As in libarchive's tar/util.c, `.` counts as an element.
     """

@@ -152,7 +152,7 @@ def retire(store: ComponentStore, update: Update) -> None:
 
 
 def take_in(machine: Machine, update: Update, client: Client) -> StoredUpdate:
-    """Add an update, and the servicing stack that it contains, to the store as installed or as pending until a reboot.
+    """Add an update to the store, with any servicing stack in it. An update that needs a reboot becomes pending.
 
     Returns:
         The entry of the update.
@@ -189,7 +189,7 @@ def _stack_of(machine: Machine, update: Update) -> Update | None:
 
 
 def take_effect(machine: Machine, entry: StoredUpdate) -> None:
-    """Mark an update as installed, and mark the updates that it supersedes. Set the update build revision."""
+    """Mark an update as installed and those that it replaces as superseded. Set the UBR if the update has one."""
     store = store_of(machine)
     entry.state, entry.reboots_left = "Installed", 0
     retire(store, entry.update)

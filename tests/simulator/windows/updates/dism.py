@@ -96,7 +96,8 @@ def _features(machine: Machine, run: Invocation, requested: list[str], names: li
 def _done(machine: Machine, run: Invocation, names: list[str], head: str, *, restart: bool) -> ProgramResult:
     """Return DISM's final output and exit code.
 
-    If a restart is needed and /NoRestart is not given, restart the machine (with /Quiet) or ask for confirmation.
+    If a restart is needed and /NoRestart is not given: with /Quiet, restart the machine; otherwise wait for a
+    confirmation that never comes.
     """
     if not restart:
         return ProgramResult(0, head + _DONE)

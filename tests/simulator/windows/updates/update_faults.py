@@ -110,7 +110,7 @@ def _hresult(value: object) -> int:
 
 
 def take(machine: Machine, kind: str, kb: str, at: str = "") -> UpdateFault | None:
-    """Return the first fault that affects an update now, and count it. Return None if there is no such fault."""
+    """Return the first fault that affects an update now, or None if there is none. This uses up one occurrence."""
     waiting = faults_of(machine).waiting
     for fault in waiting:
         if fault.kind != kind or fault.kb not in ("*", kb) or (at and fault.at != at):

@@ -52,7 +52,7 @@ _RUNNING = 1056
 
 @dataclass
 class Job:
-    """An update installation in progress: its percentage, and its result."""
+    """An update installation: its progress in percent, and its result."""
 
     percent: int = 0
     hresult: int = OK

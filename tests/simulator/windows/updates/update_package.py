@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Update files (.msu, .cab, .exe).
 
-The header of a file describes its contents. Any change to the data after the header is detected.
+The header of a file describes its contents. Hashes reveal any change to the description or to the data after it.
 
 Like real files, simulated files begin with `MSCF` (a cabinet), `MSWIM` (an .msu for newer builds) or `MZ` (an .exe). A
 line `SIMULATED-UPDATE {…}` follows, with the update, its signer and the hash of the rest of the file.

@@ -66,7 +66,7 @@ class Pipe:
         self.cancelled = threading.Event()
 
     def write(self, task: str, result: Mapping[str, Any]) -> None:
-        """Write a message."""
+        """Add a message to the pipe."""
         with self._changed:
             self._lines.append({"task": task, "result": dict(result)})
             self._changed.notify_all()

@@ -89,7 +89,7 @@ def _policy(machine: Machine, name: str, key: str = POLICY) -> object:
 
 
 def _is_managed(machine: Machine, selection: Selection) -> bool:
-    """Return whether to use WSUS. WSUS is used only if a policy contains the URL of a WSUS server."""
+    """Return whether to use WSUS: policies must name a server and enable its use, and `selection` must permit it."""
     configured = bool(_policy(machine, "WUServer")) and _policy(machine, "UseWUServer", f"{POLICY}\\AU") == 1
     return configured and selection != "windows_update"
 

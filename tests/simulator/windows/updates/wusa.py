@@ -33,7 +33,7 @@ def exit_code(hresult: int) -> int:
 
 
 def is_network_logon(run: Invocation) -> bool:
-    """Return whether a program runs in a network logon session, as WinRM creates it.
+    """Return whether a program runs in a network logon session, which is the type that WinRM creates.
 
     Programs that run as SYSTEM, in a scheduled task or with become have other types of sessions.
     """

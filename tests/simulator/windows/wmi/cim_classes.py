@@ -215,7 +215,7 @@ def _profiles(machine: Machine) -> list[PSObject]:
 
 
 def _device_guard(machine: Machine) -> list[PSObject]:
-    """Return the Win32_DeviceGuard object, which shows the code integrity policies (0 off, 1 audit, 2 enforced).
+    """Return the Win32_DeviceGuard object, which shows the status of code integrity (0 off, 1 audit, 2 enforced).
 
     Source:
     https://learn.microsoft.com/windows/security/hardware-security/enable-virtualization-based-protection-of-code-integrity
