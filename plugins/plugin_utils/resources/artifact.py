@@ -143,11 +143,12 @@ class Artifact(Resource):
         return self.no_log or self._asks
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge two roles' artifacts for one file, or return None if they conflict in path, `custom` or SHA-256."""
-        pins = {pin for pin in (self.sha256, other.sha256) if pin}
-        if self.path.casefold() != other.path.casefold() or self.custom != other.custom or len(pins) > 1:
+        """Merge two roles' artifacts for one file, or return None if they conflict in path, `custom` or checksum."""
+        own, others = (self.sha256, self.sha512), (other.sha256, other.sha512)
+        conflict = any(one and two and one != two for one, two in zip(own, others, strict=True))
+        if conflict or self.path.casefold() != other.path.casefold() or self.custom != other.custom:
             return None
-        return self if self.sha256 or not other.sha256 else other
+        return self if any(own) or not any(others) else other
 
     @property
     def brings(self) -> str | None:

@@ -376,6 +376,9 @@ def test_roles_may_name_one_file_each_in_their_own_way() -> None:
     pinned = artifact(sha256=SHA256)
     assert plain.joined(pinned) == pinned
     assert pinned.joined(artifact(sha256="0" * 64)) is None
+    longer = artifact(sha512="1" * 128)
+    assert plain.joined(longer) == longer
+    assert longer.joined(artifact(sha512="0" * 128)) is None
     assert plain.joined(artifact(checksum_url=URL + ".sha256", path="C:\\other.zip")) is None
 
 
