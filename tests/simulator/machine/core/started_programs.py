@@ -155,9 +155,7 @@ def taskkill(machine: Machine, run: Invocation) -> ProgramResult:
     out, errors, code = "", "", 0
     for requested in [*ids, *names]:
         key = requested.casefold()
-        found = [
-            each for each in running if str(each.id) == key or (requested in names and each.name.casefold() == key)
-        ]
+        found = [each for each in running if key == (each.name.casefold() if requested in names else str(each.id))]
         if not found:
             code, errors = NOT_FOUND, errors + f'ERROR: The process "{requested}" not found.\r\n'
         for process in found:

@@ -31,6 +31,8 @@ def test_a_program_that_does_not_exist_cannot_be_started(shell):
 def test_a_killed_service_process_is_a_crash(shell):
     shell("Start-Service", Name=["W32Time"])
     process = shell.machine.services.get("W32Time").process_id
+    # An image name is not a process id.
+    assert shell.program("taskkill.exe", "/F", "/IM", str(process)).exit_code == 128
     assert shell.program("taskkill.exe", "/F", "/PID", str(process)).exit_code == 0
     assert shell.machine.services.get("W32Time").exit_code == 1067
     assert shell.program("taskkill.exe", "/F", "/PID", str(process)).exit_code == 128
