@@ -37,7 +37,7 @@ class Check(t.NamedTuple):
     source: str
     """The node whose pod opens the connection, or CONTROLLER."""
     target: str
-    """The node that is tested, or the URL of an outbound connection."""
+    """The node to which the connection goes, or the URL of an outbound connection."""
     backend: str = ""
     """The node whose pod responds, or an empty string if the pod on the target responds."""
     source_os: str = ""

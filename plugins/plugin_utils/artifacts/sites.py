@@ -97,7 +97,7 @@ def _site(item: object, where: str) -> ArtifactSite:
         expected = "expected the part of a URL after the ?, without spaces and #"
         raise ArtifactError(f"{where}.query", AsItIs(HIDDEN), expected)
     if any("\n" in part or "\r" in part for header in site.headers.items() for part in header) or "" in site.headers:
-        raise ArtifactError(f"{where}.headers", AsItIs(HIDDEN), "expected headers with names and without line breaks")
+        raise ArtifactError(f"{where}.headers", AsItIs(HIDDEN), "expected each header to have a name and no line break")
     if site.proxy is not None and any(letter.isspace() for letter in site.proxy):
         expected = "expected a URL such as http://proxy.example:3128, or an empty string for no proxy"
         raise ArtifactError(f"{where}.proxy", AsItIs(HIDDEN), expected)

@@ -149,7 +149,7 @@ def other_cluster(own: KubeletCredentials, cluster: ClusterFacts) -> str:
 
 
 def _trusts_another(own: KubeletCredentials, cluster: ClusterFacts) -> bool:
-    """Return whether the kubelet trusts only CAs that are not the cluster's."""
+    """Return whether the kubelet's kubeconfig has CAs, none of which is the cluster's."""
     trusted = own.kubeconfig.authorities
     return bool(trusted) and trusted.isdisjoint(kubelet_certificate.authorities(cluster.ca_certificate))
 

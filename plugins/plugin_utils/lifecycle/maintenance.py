@@ -100,7 +100,7 @@ class RolloutHosts(t.NamedTuple):
     failed: list[str]
     """Hosts whose record shows that they failed."""
     refused: list[str]
-    """Hosts that cannot be worked on, because they failed or left the play."""
+    """Hosts that cannot be worked on, because they have failed or are no longer in the play."""
 
 
 def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> RolloutHosts:

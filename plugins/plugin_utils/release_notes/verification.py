@@ -250,7 +250,7 @@ def _disk(notes: ImageContents, machine: ImageContents, boot: FirstBoot, max_fil
 
 
 _ALWAYS = ("computer name", "SID")
-"""Identifiers that every machine has. If the machine did not report one of them, the check of this identifier fails."""
+"""Identifiers that every machine has. If the build machine reported one and the machine did not, its check fails."""
 
 
 def _identity(noted: NotedIdentity, current: NotedIdentity, boot: FirstBoot) -> Checks:

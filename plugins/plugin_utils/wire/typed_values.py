@@ -87,7 +87,7 @@ def seconds(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise bad(where, "a number of seconds", value)
     if not math.isfinite(value) or not 0 <= value < _NUMBERS:
-        raise BadAnswer(f"{where}: expected a finite number of seconds, 0 or more")
+        raise BadAnswer(f"{where}: expected a number of seconds from 0 to less than 2**64")
     return float(value)
 
 

@@ -4,8 +4,8 @@
 
 Sources: containerd docs/hosts.md; core/remotes/docker/config/hosts.go and config_windows.go. On Windows, the candidates
 for the folder of `HOST:5000` are `HOST_5000_`, `HOST5000` and `_default`. The first folder that exists is used, even
-if it contains no hosts.toml. An invalid hosts.toml is logged and ignored. If `ca` is set, the system's root
-certificates are not trusted.
+if it contains no hosts.toml. An invalid hosts.toml is ignored; unlike containerd, the simulator does not log it. If
+`ca` is set, the system's root certificates are not trusted.
 """
 
 from __future__ import annotations

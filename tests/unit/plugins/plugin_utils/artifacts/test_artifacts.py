@@ -222,7 +222,7 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
         "headers",
         {"sites": [{"url": "http://h", "headers": {"a": f"{SECRET}\nb: c"}}]},
         "artifact_sites[0].headers",
-        "one line",
+        "no line break",
     ),
     ("a proxy", {"sites": [{"url": "http://h", "proxy": f"a {SECRET}"}]}, "artifact_sites[0].proxy", "http://proxy"),
     ("a flag", {"sites": [{"url": "http://h", "overrides": "maybe"}]}, "artifact_sites[0].overrides", "true or false"),
