@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +101,3 @@ def made_and_cut_off(folder: Path) -> Controller:
         result = made.make([*(made.artifact(*pair) for pair in ARTIFACTS.items()), made.image(), own])
         assert result.failures == []
     return made
-
-
-def until(done: Callable[[], bool]) -> None:
-    """Wait until a condition is true. Raise AssertionError after a minute."""
-    for _ in range(600):
-        if done():
-            return
-        time.sleep(0.1)
-    raise AssertionError("it did not come")

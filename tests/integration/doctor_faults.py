@@ -15,9 +15,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.serialization import PrivateFormat
-from integration.joined_nodes import wait_for
 from integration.playbooks import Site, cluster_api
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 from simulator.certificates import Issuer, certificate_pem, key_pem, named, new_key
 from simulator.machine import listeners

@@ -9,9 +9,9 @@ import stat
 from collections.abc import Sequence
 
 from integration.image_sites import BUILDER, RELEASE, log_of
-from integration.joined_nodes import wait_for
 from integration.kubelet_states import pods_of
 from integration.playbooks import Site, cluster_nodes
+from simulator_tests.waiting import wait_for
 
 from simulator.machine.machine import Machine
 

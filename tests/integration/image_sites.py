@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -55,12 +53,6 @@ def install_base(site: Site) -> None:
     machine.registry.set(ENVIRONMENT, "HTTP_PROXY", "http://robot:s3cret@proxy.example:3128", "String")
     machine.registry.set(ENVIRONMENT, "NO_PROXY", no_proxy(site), "String")
     machine.services.create("cloudbase-init", f'"{BASE}" cloudbase-init', Start=2)
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 120
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.1)
 
 
 def notes_of(site: Site) -> dict[str, Any]:

@@ -8,15 +8,14 @@ This is what tests of live nodes need, in a tenth of the time: containerd, kubel
 from __future__ import annotations
 
 import json
-import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from integration.playbooks import Site, cluster_api
 from kubernetes import client
 from simulator_tests.kubernetes_node import manifests
+from simulator_tests.waiting import wait_for
 
 from simulator.machine.executables import make
 from simulator.machine.machine import ENVIRONMENT, Machine
@@ -95,15 +94,6 @@ def ready_nodes(site: Site) -> set[str]:
         for node in client.CoreV1Api(cluster_api(site)).list_node().items
         if any(one.type == "Ready" and one.status == "True" for one in node.status.conditions or ())
     }
-
-
-def wait_for(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
-    """Wait until a condition returns a true value, and return the value."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, f"not within {seconds:g} s: {what}"
-        time.sleep(0.1)
-    return found
 
 
 def _name(site: Site, hosts: Sequence[str]) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from integration.imaging import put
-from integration.joined_nodes import KUBERNETES, make_token, ready_nodes, wait_for
+from integration.joined_nodes import KUBERNETES, make_token, ready_nodes
 from integration.playbooks import Site
+from simulator_tests.waiting import wait_for
 from unit.direct_node import DirectNode
 from unit.plugins.plugin_utils.node_resources import samples
 

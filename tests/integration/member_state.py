@@ -8,10 +8,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from integration.joined_nodes import wait_for
 from integration.playbooks import Site, cluster_api
 from integration.states import configured
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 from simulator.machine.machine import Machine
 

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from simulator_tests.cluster.node_client import MERGE, Client, eventually, node_object, set_ready
+from simulator_tests.cluster.node_client import MERGE, Client, node_object, set_ready
+from simulator_tests.waiting import wait_for
 from unit.pod_network import PodNetwork
 
 _ENDED = ("Succeeded", "Failed")
@@ -65,7 +66,7 @@ class NetworkKubelets:
         """Wait until the nodes accept pods."""
         for name in self._nodes:
             path = f"/api/v1/nodes/{name}"
-            eventually(lambda path=path: not self._admin.get(path)["spec"].get("taints"), "the node takes pods")
+            wait_for(lambda path=path: not self._admin.get(path)["spec"].get("taints"), "the node takes pods")
 
     def _run(self) -> None:
         while not self._stop.wait(0.2):

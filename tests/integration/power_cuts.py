@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from integration.joined_nodes import wait_for
+from simulator_tests.waiting import wait_for
 
 from simulator.machine.machine import Machine
 

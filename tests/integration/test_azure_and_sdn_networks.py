@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 from integration.conftest import SiteFactory
 from integration.imaging import put
-from integration.joined_nodes import prepare, server, wait_for
+from integration.joined_nodes import prepare, server
 from integration.launcher_machines import install_launcher, join_alone
 from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, node_name
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.catalogue import network
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.directory import closed

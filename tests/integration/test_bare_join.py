@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 import yaml
 from integration.conftest import SiteFactory
-from integration.joined_nodes import prepare, server, wait_for
+from integration.joined_nodes import prepare, server
 from integration.launcher_machines import install_launcher, join_alone
 from integration.playbooks import Site, cluster_api
 from integration.states import state_of
 from kubernetes import client, dynamic
 from simulator_tests.kubernetes_node.manifests import BASE
+from simulator_tests.waiting import wait_for
 from unit.plugins.plugin_utils.node_resources import samples
 
 from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.settings import ClusterSettings

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from integration.bundling import until
 from integration.conftest import SiteFactory
-from integration.joined_nodes import wait_for
 from integration.patching import QUICK, state
 from integration.playbooks import PlayRun, Site, cluster_nodes, node_name
+from simulator_tests.waiting import wait_for
 
 from simulator.windows.updates import update_package
 from simulator.windows.updates.update_catalogue import Update
@@ -179,9 +178,9 @@ def test_a_killed_play_leaves_no_running_server(site: Site, first: PlayRun, vari
     play = {**PREPARE[0], "tasks": [*PREPARE[0]["tasks"][:2], wait]}
     command = site.command([play], variables=variables)
     with subprocess.Popen(command, cwd=site.folder, env=site.environment(), stdout=subprocess.DEVNULL) as ansible:
-        until(lambda: servers(site) != [])
+        wait_for(lambda: servers(site) != [])
         ansible.send_signal(signal.SIGKILL)
-    until(lambda: servers(site) == [])
+    wait_for(lambda: servers(site) == [])
 
 
 def test_a_changed_bundle_stops_the_play_before_the_node(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:

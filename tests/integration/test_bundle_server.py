@@ -24,7 +24,8 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from integration.bundling import Controller, made_and_cut_off, until
+from integration.bundling import Controller, made_and_cut_off
+from simulator_tests.waiting import wait_for
 
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import server as bundle_server
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle.index import BundleError
@@ -105,12 +106,12 @@ def test_each_node_has_a_token_of_its_own_which_can_be_revoked(bundle: Bundle) -
         assert (ask(one, CRICTL)[0], ask(two, CRICTL)[0]) == (200, 200)
         assert Path(served.revoked).parent.stat().st_mode & 0o777 == 0o700
         served.revoke(["one"])
-        until(lambda: ask(one, CRICTL)[0] == 404)
+        wait_for(lambda: ask(one, CRICTL)[0] == 404)
         assert ask(two, CRICTL)[0] == 200
         assert served.tokens["one"] not in Path(served.revoked).read_text()
     finally:
         bundle_server.stop(served.pid)
-    until(lambda: not Path(served.revoked).parent.exists())
+    wait_for(lambda: not Path(served.revoked).parent.exists())
 
 
 @contextlib.contextmanager
@@ -287,6 +288,6 @@ def test_the_server_ends_with_ansible_in_any_case(controller: Controller, number
         assert b"~" not in Path(f"/proc/{pid}/cmdline").read_bytes()
         ansible.send_signal(number)
         ansible.wait(60)
-    until(lambda: not watched.lives(pid, watched.birth(pid)))
+    wait_for(lambda: not watched.lives(pid, watched.birth(pid)))
     # A process that ends becomes a zombie at once, and its port is free after its last thread has ended.
-    until(lambda: is_refused(port))
+    wait_for(lambda: is_refused(port))

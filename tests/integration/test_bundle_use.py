@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 import pytest
 from ansible.errors import AnsibleConnectionFailure
 from integration.actions import connect, run_action
-from integration.bundling import ARTIFACTS, CACHE, PAUSE, Controller, made_and_cut_off, until
+from integration.bundling import ARTIFACTS, CACHE, PAUSE, Controller, made_and_cut_off
 from integration.imaging import Machines, names
 from integration.sweeps import Sweeps
+from simulator_tests.waiting import wait_for
 
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import locations
 from ansible_collections.winkube.node.plugins.plugin_utils.bundle import server as bundle_server
@@ -213,7 +214,7 @@ class TestNodes:
         node.faults.clear()
         node.counters.reset()
         with connect(machine) as connection:
-            until(lambda: reachable(machine))
+            wait_for(lambda: reachable(machine))
             pushed = run_action(connection, "bundle_push", {**requested, "reconnect_timeout": 30})
             assert not pushed.get("failed"), pushed.get("msg")
             assert sorted(pushed["pushed"]) == sorted(checked["pushed"])

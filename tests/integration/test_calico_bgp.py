@@ -15,11 +15,11 @@ import pytest
 import yaml
 from integration import image_archives, kubespray_sample
 from integration.conftest import SiteFactory
-from integration.joined_nodes import wait_for
 from integration.limited_account import limited_kubeconfig
 from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes
 from integration.test_kubespray_calico import AFFINITY, DRIFT, FIRST, HOST, PROXY, SECOND, run_sample
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node import hns
 from simulator.windows.networking.remote_access import RemoteAccessState

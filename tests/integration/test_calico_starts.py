@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from integration.conftest import SiteFactory
-from integration.joined_nodes import wait_for
 from integration.playbooks import PlayRun, Site, cluster_nodes, node_name
 from integration.test_network_chain import deploy_workload
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.cni.calico.node_service import _NodeService

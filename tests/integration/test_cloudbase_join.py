@@ -14,9 +14,10 @@ from integration.cluster_api_data import join_configuration, user_data
 from integration.conftest import SiteFactory
 from integration.image_sites import log_of
 from integration.imaging import put
-from integration.joined_nodes import make_token, prepare, server, wait_for
+from integration.joined_nodes import make_token, prepare, server
 from integration.launcher_machines import install_launcher
 from integration.playbooks import Site, cluster_nodes
+from simulator_tests.waiting import wait_for
 from unit.roles import resource_cases
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.roles import of_role

@@ -19,8 +19,9 @@ import pytest
 from integration import forked_runs
 from integration.limited_account import limited_kubeconfig
 from integration.playbooks import ROOT
-from simulator_tests.cluster.node_client import Client, admin_client, eventually
+from simulator_tests.cluster.node_client import Client, admin_client
 from simulator_tests.cluster.small_kubelet import SmallKubelet
+from simulator_tests.waiting import wait_for
 from unit.gmsa_samples import SECRET, SPEC
 
 from simulator.cluster import SimulatedCluster
@@ -92,7 +93,7 @@ def define(admin: Client, group: str, plural: str, kind: str, scope: str = "Name
     }
     code, answer = admin.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
     assert code == 201, answer
-    eventually(lambda: admin.request("GET", f"/apis/{group}/v1/{plural}")[0] == 200, f"{plural} are served")
+    wait_for(lambda: admin.request("GET", f"/apis/{group}/v1/{plural}")[0] == 200, f"{plural} are served")
 
 
 class NodePorts:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from integration import joined_nodes
 from integration.conftest import SiteFactory
-from integration.joined_nodes import join, server, wait_for
+from integration.joined_nodes import join, server
 from integration.playbooks import Site, cluster_api
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 from simulator.machine.listeners import Listeners
 from simulator.windows.networking.firewall_rules import Firewall

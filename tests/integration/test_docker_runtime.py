@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from integration.conftest import SiteFactory
-from integration.joined_nodes import wait_for
 from integration.playbooks import Site, cluster_api, cluster_nodes, node_name
 from integration.states import state_of
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 from simulator.machine.services import Service
 

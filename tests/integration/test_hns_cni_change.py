@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, node_name
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node import hns
 from simulator.machine.machine import Machine
@@ -65,13 +65,9 @@ def noted(site: Site) -> dict[str, str]:
     return found
 
 
-def eventually(site: Site, expected: set[str]) -> set[str]:
-    """Return the networks of the node after flannel's pod has created its own."""
-    for dummy in range(100):
-        if networks(site) == expected:
-            break
-        time.sleep(0.2)
-    return networks(site)
+def wait_for_networks(site: Site, expected: set[str]) -> None:
+    """Wait until flannel's pod has created its network, so that the node has the expected networks."""
+    wait_for(lambda: networks(site) == expected, f"the node has the networks {expected}", 20)
 
 
 def network_pods(site: Site) -> dict[str, str]:
@@ -106,7 +102,7 @@ class Watch:
 @pytest.fixture(scope="module")
 def watch(site: Site) -> Watch:
     assert noted(site) == {"plugin": "flannel", "mode": "host-gw", "network": "cbr0"}
-    assert eventually(site, {"cbr0"}) == {"cbr0"}
+    wait_for_networks(site, {"cbr0"})
     before = network_pods(site)
     assert len(before) == 2
     return Watch(before)
@@ -132,7 +128,7 @@ def changed(site: Site, watch: Watch) -> PlayRun:
 
 def test_the_former_network_is_replaced_by_the_new_one(site: Site, changed: PlayRun) -> None:
     assert "HnsNetwork cbr0" in changed.changes(HOST)
-    assert eventually(site, {"flannel.4096"}) == {"flannel.4096"}
+    wait_for_networks(site, {"flannel.4096"})
     assert noted(site) == {"plugin": "flannel", "mode": "vxlan", "network": "flannel.4096"}
     services = site.machine(HOST).services
     assert {name: services.get(name).state for name in ("containerd", "kubelet")} == {
@@ -152,7 +148,7 @@ def test_pods_of_the_network_are_replaced_when_the_node_is_drained(site: Site, w
 
 
 def test_a_further_run_leaves_the_network_alone(site: Site, changed: PlayRun) -> None:
-    eventually(site, {"flannel.4096"})
+    wait_for_networks(site, {"flannel.4096"})
     pods = network_pods(site)
     again = site.run("join_nodes.yml").expect()
     assert network_pods(site) == pods

@@ -18,14 +18,15 @@ from cyclonedx.validation.json import JsonStrictValidator
 from integration import image_choices, image_sites
 from integration.cluster_api_data import config_drive
 from integration.conftest import SiteFactory
-from integration.image_sites import BUILDER, RELEASE, VERSIONS, log_of, no_proxy, notes_of, wait_until
-from integration.joined_nodes import make_token, wait_for
+from integration.image_sites import BUILDER, RELEASE, VERSIONS, log_of, no_proxy, notes_of
+from integration.joined_nodes import make_token
 from integration.kubelet_states import kubelet_state, pods_of, process_names
 from integration.packer_builds import packer_build
 from integration.patching import QUICK
 from integration.patching import state as patch_state
 from integration.playbooks import PlayRun, Site, cluster_nodes, link_variables, node_name
 from integration.states import state_at_rest
+from simulator_tests.waiting import wait_for
 from unit.packer.packer_templates import MISSING
 
 from simulator.machine import accounts, certificate_store, winrm_settings
@@ -106,7 +107,7 @@ def built(site: Site, cloudbase_init: list[tuple[int, str, str]]) -> PlayRun:
         run = site.run("build_image.yml", variables=variables).expect()
     else:
         run = packer_build(site, variables).expect()
-    wait_until(lambda: site.machine(BUILDER).power.state == "off")
+    wait_for(lambda: site.machine(BUILDER).power.state == "off", "the builder is off", 120)
     return run
 
 
@@ -116,7 +117,7 @@ def joined(site: Site, built: PlayRun) -> PlayRun:
     image_sites.forget_downloads(site)
     address = f"{site.machine(BUILDER).address.rpartition('.')[0]}.99"
     site.world.fleet.deploy_image(BUILDER, NEW, address, user="Administrator", unallocated_gb=5)
-    wait_until(lambda: not site.machine(NEW).files.exists(r"C:\Windows\winkube\first-boot"))
+    wait_for(lambda: not site.machine(NEW).files.exists(r"C:\Windows\winkube\first-boot"), "the first boot ends", 120)
     return site.run("join_nodes.yml", "--limit", f"{NEW},localhost").expect()
 
 

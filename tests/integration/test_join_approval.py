@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 from integration.conftest import SiteFactory
-from integration.joined_nodes import prepare, server, wait_for
+from integration.joined_nodes import prepare, server
 from integration.playbooks import PlayRun, Site, bootstrap_tokens, cluster_api
 from kubernetes import client
 from simulator_tests.cluster.node_client import Client, conditions, signing_request
+from simulator_tests.waiting import wait_for
 
 from simulator.machine.machine import Machine
 
@@ -143,5 +144,5 @@ def test_a_further_run_makes_no_token_not_even_for_a_member_that_reports_no_join
     # The machine was really reset: its node is deleted, and it becomes another one.
     before = core.read_node("two").metadata.uid
     join(site, "two", {"node_join_rejoin": True}).expect()
-    wait_for(lambda: "two" in registered(site), "it joins anew")
+    wait_for(lambda: "two" in registered(site), "it joins again")
     assert core.read_node("two").metadata.uid != before

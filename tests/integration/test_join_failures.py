@@ -21,6 +21,7 @@ from integration import joined_nodes
 from integration.fault_points import attempt, failures, fleet
 from integration.playbooks import Site, cluster_api
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 from ansible_collections.winkube.node.plugins.module_utils import bootstrap_tokens
 from simulator.cluster.cluster import real_unavailable
@@ -146,7 +147,7 @@ def test_the_cause_of_a_failed_join_is_named_and_the_next_one_succeeds(site: Sit
         assert "kubeadm reports: exit code 1: " in message
         assert token.partition(".")[2] not in message
         assert join(site, host, token) == []
-    joined_nodes.wait_for(lambda: set(site.hosts()) <= joined_nodes.ready_nodes(site), "all nodes are ready")
+    wait_for(lambda: set(site.hosts()) <= joined_nodes.ready_nodes(site), "all nodes are ready")
 
 
 def test_an_api_server_that_is_away_for_a_while_is_waited_for(site: Site) -> None:
@@ -154,4 +155,4 @@ def test_an_api_server_that_is_away_for_a_while_is_waited_for(site: Site) -> Non
     with away(site, 1.5) as endpoint:
         assert join(site, host, joined_nodes.make_token(site), 60, apiServerEndpoint=endpoint) == []
     assert time.monotonic() - began >= 1.5
-    joined_nodes.wait_for(lambda: host in joined_nodes.ready_nodes(site), "the node is ready")
+    wait_for(lambda: host in joined_nodes.ready_nodes(site), "the node is ready")

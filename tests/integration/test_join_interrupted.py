@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import datetime
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from kubernetes import client, config
+from simulator_tests.waiting import wait_for
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.module_utils import bootstrap_tokens
@@ -40,13 +40,6 @@ SERVICES = {
     r"--kubeconfig=C:\etc\kubernetes\kubelet.conf --config=C:\var\lib\kubelet\config.yaml "
     r"--cert-dir=C:\var\lib\kubelet\pki",
 }
-
-
-def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -107,7 +100,7 @@ def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(
 
     def cut() -> None:
         # The last file that kubeadm writes before it starts the kubelet.
-        wait_for(lambda: machine.files.is_file(FLAGS), "kubeadm never came so far")
+        wait_for(lambda: machine.files.is_file(FLAGS), "kubeadm has written the kubelet's flags")
         machine.power.reset()
 
     button = threading.Thread(target=cut)
@@ -115,7 +108,7 @@ def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(
     with pytest.raises(ProcessEndedError):
         node.run(Batch(calls=join_calls(cluster, token)))
     button.join()
-    wait_for(lambda: usable(machine, node_paths.KUBELET_CONF), "the kubelet did not join by itself")
+    wait_for(lambda: usable(machine, node_paths.KUBELET_CONF), "the kubelet has joined")
 
     # The next run finds a node, so it does not join again.
     found = NodeSession(node).observe(join_state.calls(), step="read whether it has joined")
@@ -141,7 +134,7 @@ def test_a_running_join_of_an_interrupted_run_is_stopped(node: DirectNode, clust
     thread = threading.Thread(target=lambda: former.append(node.run(Batch(calls=calls))))
     thread.start()
     key = r"C:\var\lib\kubelet\pki\kubelet-client.key.tmp"
-    wait_for(lambda: machine.files.is_file(key), "the kubelet never asked for its certificate")
+    wait_for(lambda: machine.files.is_file(key), "the kubelet has a key for its certificate")
     assert machine.files.is_file(node_paths.JOIN_CONFIGURATION)
 
     token = new_token(cluster, bootstrap_tokens.AUTO_APPROVED_GROUP)

@@ -24,8 +24,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from integration.limited_account import limited_kubeconfig
 from integration.playbooks import ROOT
-from simulator_tests.cluster.node_client import MERGE, Client, eventually, signing_request
+from simulator_tests.cluster.node_client import MERGE, Client, signing_request
 from simulator_tests.cluster.node_client import bootstrap_token as kubeadm_token
+from simulator_tests.waiting import wait_for
 from unit.fake_cluster import run_module
 
 from ansible_collections.winkube.node.plugins.modules import bootstrap_token, cluster_info, node_csr_approval
@@ -65,7 +66,7 @@ def ask(cluster: SimulatedCluster, token: str, name: str) -> str:
         assert code in (201, 401), answer
         return f"{CSRS}/{answer['metadata']['name']}" if code == 201 else None
 
-    return eventually(accepted, "the token is known")
+    return wait_for(accepted, "the token is known")
 
 
 def conditions(admin: Client, path: str) -> list[str]:
@@ -80,7 +81,7 @@ def test_a_token_is_good_for_its_own_node_only(cluster: SimulatedCluster, admin:
     stolen, own = ask(cluster, token, "ubuntu01"), ask(cluster, token, "win1")
     # The cluster approves the last one. After that, the others have been checked, too.
     control = ask(cluster, kubeadm_token(admin), "anybody")
-    eventually(lambda: conditions(admin, control) == ["AutoApproved"], "kubeadm's own group is approved")
+    wait_for(lambda: conditions(admin, control) == ["AutoApproved"], "kubeadm's own group is approved")
     assert conditions(admin, stolen) == []
     assert conditions(admin, own) == []
 
@@ -89,7 +90,7 @@ def test_a_token_is_good_for_its_own_node_only(cluster: SimulatedCluster, admin:
     assert list(result["approved"]) == ["win1"]
     assert "expected 'system:node:win1'" in result["refused"]["win1"]
     assert conditions(admin, own) == ["ApprovedByWinkube"]
-    eventually(lambda: admin.get(own)["status"].get("certificate"), "it is signed")
+    wait_for(lambda: admin.get(own)["status"].get("certificate"), "it is signed")
     assert conditions(admin, stolen) == []
 
     # The objects that kubeadm join reads.
@@ -103,7 +104,7 @@ def test_a_token_is_good_for_its_own_node_only(cluster: SimulatedCluster, admin:
     assert sorted(gone["deleted"]) == sorted(made["token_ids"].values())
     # A real API server accepts a token for ten seconds after its last lookup, so this one was not used before.
     other = Client(cluster, token=made["tokens"]["win2"])
-    eventually(lambda: other.request("GET", "/api/v1/nodes/nobody")[0] == 401, "the token is worth nothing any more")
+    wait_for(lambda: other.request("GET", "/api/v1/nodes/nobody")[0] == 401, "the token is worth nothing any more")
 
 
 def test_waiting_for_no_nodes_ends_at_once(run: Run) -> None:
@@ -117,7 +118,7 @@ def test_an_account_that_may_not_approve_makes_no_token(cluster: SimulatedCluste
     kept = admin.get(binding)
     admin.request("DELETE", binding)
     try:
-        eventually(lambda: run(bootstrap_token, nodes=["win3"])[0], "the account has lost its rights")
+        wait_for(lambda: run(bootstrap_token, nodes=["win3"])[0], "the account has lost its rights")
         failed, result = run(bootstrap_token, nodes=["win3"])
         assert failed
         assert "kubeconfig: expected an account that may approve certificates of kubelets" in result["msg"]
@@ -188,4 +189,4 @@ def test_a_token_for_machines_without_a_controller(
     assert made["token"].partition(".")[2] not in output
     assert made["ca_cert_hashes"] == [cluster.ca_hash]
     request = ask(cluster, made["token"], "autoscaled")
-    eventually(lambda: conditions(admin, request) == ["AutoApproved"], "nobody has to approve it")
+    wait_for(lambda: conditions(admin, request) == ["AutoApproved"], "nobody has to approve it")

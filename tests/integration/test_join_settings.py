@@ -11,11 +11,11 @@ import pytest
 import yaml
 from integration.conftest import SiteFactory
 from integration.control_plane_host import control_plane_host, hide_cluster_info, token_commands
-from integration.joined_nodes import wait_for
 from integration.limited_account import limited_kubeconfig
 from integration.playbooks import PlayRun, Site, bootstrap_tokens, cluster_api, cluster_nodes, node_name
 from integration.watching import secrets_written
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 from simulator.artifacts.archives import zip_archive
 from simulator.windows.directory.domain_directory import DomainDirectory

@@ -19,6 +19,7 @@ from integration.fault_points import WORKERS, Point, all_points, attempt, failur
 from integration.member_state import content, member_state
 from integration.playbooks import Site
 from integration.sweeps import Sweeps
+from simulator_tests.waiting import wait_for
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_join import leftovers
 from simulator.kubernetes_node.kubeadm import real as kubeadm_real
@@ -79,7 +80,7 @@ def trouble(site: Site, host: str, point: Point, token: str, unhurt: str) -> str
     server.faults.clear()
     if not hit.is_set():
         return f"{point}: the fault did not hit"
-    joined_nodes.wait_for(lambda: machine.network.is_up, f"{host} is up again", 60)
+    wait_for(lambda: machine.network.is_up, f"{host} is up again", 60)
     second = run(site, host, point.connection, token)
     if second["failed"]:
         return f"{point}: the second run failed: {second}; the first: {first}"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from simulator_tests.waiting import wait_for
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.cluster_view import ClusterView
@@ -98,13 +99,6 @@ class Launched:
     def lines(self, path: str) -> list[str]:
         files = self.machine.files
         return files.read_text(path).split() if files.exists(path) else []
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def launched(folder: Path, **options: Any) -> Launched:

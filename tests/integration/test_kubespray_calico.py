@@ -14,9 +14,9 @@ import pytest
 import yaml
 from integration import kubespray_sample
 from integration.conftest import SiteFactory
-from integration.joined_nodes import wait_for
 from integration.playbooks import QUICK, ROOT, PlayRun, Site, cluster_api, cluster_nodes, link_variables, simulated_pins
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node import hns
 

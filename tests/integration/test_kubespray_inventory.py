@@ -14,9 +14,9 @@ import pytest
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from integration.conftest import SiteFactory
-from integration.joined_nodes import wait_for
 from integration.playbooks import PASSWORD, ROOT, PlayRun, Site, cluster_api, cluster_nodes, simulated_pins
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kubespray_inventory")]
 

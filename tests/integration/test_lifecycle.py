@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from integration import joined_nodes
 from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, bootstrap_tokens, cluster_api, link_variables, node_name
 from integration.reset_machines import differences, machine_state
 from integration.test_upgrade_nodes import BETWEEN, FIRST, LAST, REPLICAS, SECOND, deploy
 from kubernetes import client, config
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster.cluster import SimulatedCluster, start_cluster
 from simulator.kubernetes_node.programs.versions import version_of
@@ -95,7 +95,7 @@ class Life:
             return self.pods[name] == PODS[name]
 
         with contextlib.suppress(AssertionError):  # A test compares them.
-            joined_nodes.wait_for(settled, "the expected pods run", 90)
+            wait_for(settled, "the expected pods run", 90)
         self.nodes[name] = {
             node.metadata.name: (
                 node.status.node_info.kubelet_version.removeprefix("v"),

@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 import yaml
 from integration.conftest import SiteFactory
-from integration.joined_nodes import wait_for
 from integration.network_fleets import ALL_FLEETS, NETWORKS, NODELOCALDNS, SITE_PROXY, Fleet, Host, start
 from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, node_name
 from integration.power_cuts import started_after_a_power_cut
 from integration.test_docker_runtime import DAEMON, PRIVATE, SECRETS, pods_on, tokens
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.hns.objects import HnsState

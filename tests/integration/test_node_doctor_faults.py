@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from integration import doctor_faults, doctor_network_faults, joined_nodes
 from integration.conftest import SiteFactory
-from integration.joined_nodes import wait_for
 from integration.playbooks import Site
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.modules import nodes_info

@@ -20,6 +20,7 @@ from integration.memory import AVAILABLE, measure
 from integration.playbooks import PlayRun, Site, cluster_api
 from integration.rollouts import report
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node.cni import plugins as cni
 from simulator.kubernetes_node.cri import shims
@@ -106,7 +107,7 @@ def deploy(site: Site) -> None:
     client.PolicyV1Api(api).create_namespaced_pod_disruption_budget(
         "default", {"metadata": {"name": "guard"}, "spec": guard}
     )
-    joined_nodes.wait_for(lambda: len(serving(api)) == REPLICAS, "all pods serve", 60)
+    wait_for(lambda: len(serving(api)) == REPLICAS, "all pods serve", 60)
 
 
 def leave_stale_endpoint(site: Site, host: str) -> str:
@@ -232,7 +233,7 @@ def killed(site: Site, rollout: Rollout) -> None:
             start_new_session=True,
         )  # fmt: skip
         try:
-            joined_nodes.wait_for(lambda: pending(site, KILLED), "the patch is going in", 60)
+            wait_for(lambda: pending(site, KILLED), "the patch is going in", 60)
         finally:
             os.killpg(run.pid, signal.SIGKILL)
             run.wait()

@@ -20,6 +20,7 @@ from integration.test_patch_nodes import (
     server,
     serving,
 )
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster.cluster import real_unavailable
 
@@ -47,6 +48,6 @@ def test_nodes_of_a_real_control_plane_are_patched_one_after_the_other(start_sit
     assert statuses(site, "patch") == dict.fromkeys(NODES, "patched")
     assert {host: build(site, host) for host in NODES} == dict.fromkeys(NODES, NEW_BUILD)
     assert cordons(site) == {}
-    joined_nodes.wait_for(lambda: len(serving(cluster_api(site))) == REPLICAS, "all pods serve again")
+    wait_for(lambda: len(serving(cluster_api(site))) == REPLICAS, "all pods serve again")
     again = site.run("patch_nodes.yml").expect()
     assert {host: again.changes(host) for host in NODES} == {host: [] for host in NODES}

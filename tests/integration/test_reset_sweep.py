@@ -18,6 +18,7 @@ from integration.fault_points import WORKERS, Point, all_points, attempt, failur
 from integration.playbooks import Site
 from integration.reset_machines import differences, machine_state
 from integration.sweeps import Sweeps
+from simulator_tests.waiting import wait_for
 from unit.roles import resource_cases
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import node_reset
@@ -78,7 +79,7 @@ def trouble(site: Site, host: str, point: Point, prepared: Mapping[str, Any]) ->
     server.faults.clear()
     if not hit.is_set():
         return f"{point}: failed without a fault: {first}" if first["failed"] else None
-    joined_nodes.wait_for(lambda: machine.network.is_up, f"{host} is up again", 60)
+    wait_for(lambda: machine.network.is_up, f"{host} is up again", 60)
     second = reset(site, host, point.connection)
     if second["failed"]:
         return f"{point}: the second run failed: {second}; the first: {first}"

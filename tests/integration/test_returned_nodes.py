@@ -15,9 +15,10 @@ import json
 import pytest
 from integration import doctor_faults
 from integration.conftest import SiteFactory
-from integration.joined_nodes import ready_nodes, wait_for
+from integration.joined_nodes import ready_nodes
 from integration.playbooks import PlayRun, Site, cluster_nodes, node_name
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_certificate import first_certificate
 from simulator.certificates import Issuer, certificate_pem, named, new_key

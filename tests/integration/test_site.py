@@ -14,7 +14,6 @@ from unittest import mock
 
 import pytest
 from integration.conftest import SiteFactory
-from integration.joined_nodes import wait_for
 from integration.limited_account import limited_kubeconfig
 from integration.memory import AVAILABLE, measure
 from integration.playbooks import (
@@ -29,6 +28,7 @@ from integration.playbooks import (
 )
 from integration.states import state_of
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster.memory.api import ClusterApi
 from simulator.cluster.memory.requests import ApiRequest, Response

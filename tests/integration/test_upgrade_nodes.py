@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from integration import joined_nodes
 from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, link_variables, node_name
 from integration.rollouts import cordoned_nodes, observed, report
 from integration.test_patch_nodes import cordons, serving
 from kubernetes import client
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node.programs.versions import version_of
 
@@ -59,7 +59,7 @@ def deploy(site: Site) -> None:
     client.PolicyV1Api(api).create_namespaced_pod_disruption_budget(
         "default", {"metadata": {"name": "guard"}, "spec": guard}
     )
-    joined_nodes.wait_for(lambda: len(serving(api)) == REPLICAS, "all pods serve", 60)
+    wait_for(lambda: len(serving(api)) == REPLICAS, "all pods serve", 60)
 
 
 def proxy_pods(site: Site) -> dict[str, str]:
@@ -190,7 +190,7 @@ def test_nodes_are_upgraded_by_one_minor_version(site: Site, by_one: tuple[PlayR
     for host in WINDOWS:
         for program in ("kubelet", "kubeadm", "kube-proxy"):
             assert version_of(site.machine(host), rf"C:\k\{program}.exe") == SECOND
-    joined_nodes.wait_for(lambda: len(serving(cluster_api(site))) == REPLICAS, "all pods serve again")
+    wait_for(lambda: len(serving(cluster_api(site))) == REPLICAS, "all pods serve again")
 
 
 def test_nodes_are_out_of_service_while_their_kubelets_stop(by_one: tuple[PlayRun, Watch]) -> None:

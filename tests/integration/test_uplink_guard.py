@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from integration.actions import CONNECTIONS, connect, run_action
-from integration.joined_nodes import wait_for
 from integration.networks import free_network
 from integration.patching import no_pauses
+from simulator_tests.waiting import wait_for
 
 from simulator.fleet import Fleet
 from simulator.kubernetes_node import hns

@@ -19,7 +19,8 @@ from integration import fork_server, forked_runs
 from integration.limited_account import limited_kubeconfig
 from integration.network_kubelet import NetworkKubelets
 from integration.playbooks import ROOT
-from simulator_tests.cluster.node_client import Client, eventually
+from simulator_tests.cluster.node_client import Client
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster import SimulatedCluster
 
@@ -148,7 +149,7 @@ def test_a_run_without_rights_creates_nothing(
     kept = admin.get(binding)
     admin.request("DELETE", binding)
     try:
-        code, output = eventually(lambda: _denied(tmp_path, kubeconfig), "the account has lost its rights")
+        code, output = wait_for(lambda: _denied(tmp_path, kubeconfig), "the account has lost its rights")
         assert code == 2
         assert "create namespaces" in output or "namespaces (to create and delete the namespace" in output
         assert namespaces(admin) == []
@@ -188,9 +189,9 @@ def test_a_run_that_was_ended_leaves_nothing_for_long(
         words, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as process:  # fmt: skip
-        (left,) = eventually(lambda: namespaces(admin), "the run has begun")
+        (left,) = wait_for(lambda: namespaces(admin), "the run has begun")
         pods = f"/api/v1/namespaces/{left}/pods"
-        eventually(lambda: "probe-0" in str(admin.get(pods)["items"]), "there is a probe")
+        wait_for(lambda: "probe-0" in str(admin.get(pods)["items"]), "there is a probe")
         if number == signal.SIGINT:
             # As the terminal does for Ctrl-C.
             os.killpg(process.pid, number)
@@ -202,7 +203,7 @@ def test_a_run_that_was_ended_leaves_nothing_for_long(
         process.wait(90)
     if number == signal.SIGINT:
         # The run itself deletes its namespace.
-        eventually(lambda: namespaces(admin) == [], "the namespace is gone")
+        wait_for(lambda: namespaces(admin) == [], "the namespace is gone")
         return
     assert namespaces(admin) == [left]
     kubelets.network.silent = set()

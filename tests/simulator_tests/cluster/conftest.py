@@ -8,7 +8,8 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from simulator_tests.cluster.node_client import Client, admin_client, eventually
+from simulator_tests.cluster.node_client import Client, admin_client
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster import SimulatedCluster, real_unavailable, start_cluster
 
@@ -38,5 +39,5 @@ def namespace(admin: Client) -> str:
     code, body = admin.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
     assert code == 201, body
     account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-    eventually(lambda: admin.request("GET", account)[0] == 200, "the default service account exists")
+    wait_for(lambda: admin.request("GET", account)[0] == 200, "the default service account exists")
     return name

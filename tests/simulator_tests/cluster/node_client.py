@@ -9,10 +9,9 @@ import datetime
 import json
 import secrets
 import ssl
-import time
 import urllib.parse
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPSConnection
@@ -25,30 +24,13 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster import SimulatedCluster
 
 T = TypeVar("T")
 SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
-
-
-def eventually(probe: Callable[[], T | None], what: str, seconds: float = 60) -> T:
-    """Call a probe until it returns a true value, and return that value.
-
-    Args:
-        probe: the function.
-        what: what the probe waits for, for the error message.
-        seconds: the time limit.
-
-    Raises:
-        AssertionError: the time limit passed.
-    """
-    end = time.monotonic() + seconds
-    while not (found := probe()):
-        assert time.monotonic() < end, f"not in {seconds:g} s: {what}"
-        time.sleep(0.05)
-    return found
 
 
 def now() -> str:
@@ -168,7 +150,7 @@ def token_client(cluster: SimulatedCluster, token: str) -> Client:
     """
     client = Client(cluster, token=token)
     path = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
-    eventually(lambda: client.request("GET", path)[0] != 401, "the bootstrap token is known")
+    wait_for(lambda: client.request("GET", path)[0] != 401, "the bootstrap token is known")
     return client
 
 
@@ -184,7 +166,7 @@ def node_client(cluster: SimulatedCluster, token: str, node: str, folder: Path) 
         status = client.get(f"{path}/{created['metadata']['name']}").get("status", {})
         return status.get("certificate")
 
-    pem = base64.b64decode(eventually(signed, "the kubelet's certificate is signed"))
+    pem = base64.b64decode(wait_for(signed, "the kubelet's certificate is signed"))
     file = folder / f"{node}.pem"
     file.write_bytes(pem + key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     return Client(cluster, certificate=file)

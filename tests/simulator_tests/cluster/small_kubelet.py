@@ -7,7 +7,8 @@ from __future__ import annotations
 import threading
 from types import TracebackType
 
-from simulator_tests.cluster.node_client import Client, eventually, node_object, run_pod, set_ready
+from simulator_tests.cluster.node_client import Client, node_object, run_pod, set_ready
+from simulator_tests.waiting import wait_for
 
 
 class SmallKubelet:
@@ -37,7 +38,7 @@ class SmallKubelet:
             set_ready(self._admin, node)
         for node in self._nodes:
             path = f"/api/v1/nodes/{node}"
-            eventually(lambda path=path: not self._admin.get(path)["spec"].get("taints"), "the node takes pods")
+            wait_for(lambda path=path: not self._admin.get(path)["spec"].get("taints"), "the node takes pods")
         self._thread.start()
         return self
 

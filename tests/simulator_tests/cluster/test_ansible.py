@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 import yaml
-from simulator_tests.cluster.node_client import (  # fmt: skip
+from simulator_tests.cluster.node_client import (
     Client,
     bootstrap_token,
-    eventually,
     node_client,
     node_object,
     run_pod,
 )
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster import SimulatedCluster
 
@@ -101,7 +101,7 @@ def test_k8s_drain(cluster: SimulatedCluster, admin: Client, namespace: str, tmp
     node = f"win-{namespace}"
     client = node_client(cluster, bootstrap_token(admin), node, tmp_path)
     client.request("POST", "/api/v1/nodes", node_object(node, ready=True))
-    eventually(lambda: not client.get(f"/api/v1/nodes/{node}")["spec"].get("taints"), "the node takes pods")
+    wait_for(lambda: not client.get(f"/api/v1/nodes/{node}")["spec"].get("taints"), "the node takes pods")
     spec = {
         "nodeSelector": {"kubernetes.io/hostname": node},
         "containers": [{"name": "a", "image": "example.invalid/a:1"}],
@@ -110,7 +110,7 @@ def test_k8s_drain(cluster: SimulatedCluster, admin: Client, namespace: str, tmp
     path = f"/api/v1/namespaces/{namespace}/pods"
     code, body = admin.request("POST", path, {"metadata": {"name": "victim"}, "spec": spec})
     assert code == 201, body
-    pod = eventually(lambda: (one := admin.get(f"{path}/victim"))["spec"].get("nodeName") and one, "bound")
+    pod = wait_for(lambda: (one := admin.get(f"{path}/victim"))["spec"].get("nodeName") and one, "bound")
     run_pod(client, pod)
     options = {"force": True, "terminate_grace_period": 0, "wait_timeout": 10}
     results = play(

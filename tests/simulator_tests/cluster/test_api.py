@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from kubernetes import client as k8s
 from kubernetes import config, dynamic, watch
-from simulator_tests.cluster.node_client import MERGE, STRATEGIC, Client, eventually
+from simulator_tests.cluster.node_client import MERGE, STRATEGIC, Client
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster import SimulatedCluster
 
@@ -52,7 +53,7 @@ def test_the_version_is_known(api: k8s.ApiClient, cluster: SimulatedCluster) -> 
 
 
 def test_the_kubernetes_service_points_to_the_api_server(admin: Client, cluster: SimulatedCluster) -> None:
-    service = eventually(lambda: admin.get("/api/v1/namespaces/default/services/kubernetes"), "the service")
+    service = wait_for(lambda: admin.get("/api/v1/namespaces/default/services/kubernetes"), "the service")
     port = int(cluster.server.rpartition(":")[2])
     requested = {"name": "https", "port": port, "protocol": "TCP"}
     endpoints = admin.get("/api/v1/namespaces/default/endpoints/kubernetes")
@@ -279,18 +280,18 @@ def test_a_deployment_creates_and_deletes_pods(admin: Client, namespace: str) ->
     code, body = admin.request("POST", path, requested)
     assert (code, body["spec"]["replicas"], body["spec"]["strategy"]["type"]) == (201, 1, "RollingUpdate")
     pods = f"/api/v1/namespaces/{namespace}/pods?labelSelector=app%3Dscaled"
-    eventually(lambda: len(admin.get(pods)["items"]) == 1, "one pod")
+    wait_for(lambda: len(admin.get(pods)["items"]) == 1, "one pod")
     code, scale = admin.request("PATCH", f"{path}/scaled/scale", {"spec": {"replicas": 3}}, MERGE)
     assert (code, scale["spec"]["replicas"], scale["status"]["selector"]) == (200, 3, "app=scaled")
-    eventually(lambda: len(admin.get(pods)["items"]) == 3, "three pods")
+    wait_for(lambda: len(admin.get(pods)["items"]) == 3, "three pods")
     admin.request("DELETE", f"{path}/scaled")
-    eventually(lambda: not admin.get(pods)["items"], "the pods go with their owner")
+    wait_for(lambda: not admin.get(pods)["items"], "the pods go with their owner")
 
 
 def test_deleting_a_namespace_deletes_its_objects(admin: Client, namespace: str) -> None:
     admin.request("POST", f"/api/v1/namespaces/{namespace}/configmaps", config_map("last"))
     assert admin.request("DELETE", f"/api/v1/namespaces/{namespace}")[0] == 200
-    eventually(lambda: admin.request("GET", f"/api/v1/namespaces/{namespace}")[0] == 404, "the namespace is gone")
+    wait_for(lambda: admin.request("GET", f"/api/v1/namespaces/{namespace}")[0] == 404, "the namespace is gone")
     code, body = admin.request("POST", f"/api/v1/namespaces/{namespace}/configmaps", config_map("late"))
     assert (code, body["message"]) == (404, f'namespaces "{namespace}" not found')
 
@@ -321,7 +322,7 @@ def test_the_token_of_a_service_account_has_the_rights_of_its_roles(
     }
     code, body = admin.request("POST", f"{rbac}/clusterrolebindings", binding)
     assert code == 201, body
-    eventually(lambda: client.request("GET", "/api/v1/nodes")[0] == 200, "the role counts")
+    wait_for(lambda: client.request("GET", "/api/v1/nodes")[0] == 200, "the role counts")
     assert client.request("DELETE", "/api/v1/nodes/any")[0] == 403
     review = {"spec": {"resourceAttributes": {"verb": "list", "resource": "nodes"}}}
     code, body = client.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
@@ -339,7 +340,7 @@ def test_the_token_in_a_secret_lasts_as_long_as_the_secret(
     admin.request("DELETE", f"/api/v1/namespaces/{namespace}/secrets/unused")
     # A real API server caches successful authentications for ten seconds, so the other token would still be accepted.
     client = Client(cluster, token=unused)
-    eventually(lambda: client.request("GET", "/api/v1/nodes")[0] == 401, "the token is worth nothing", 30)
+    wait_for(lambda: client.request("GET", "/api/v1/nodes")[0] == 401, "the token is worth nothing", 30)
 
 
 def secret_token(admin: Client, namespace: str, name: str) -> str:
@@ -351,7 +352,7 @@ def secret_token(admin: Client, namespace: str, name: str) -> str:
     }
     code, body = admin.request("POST", path, secret)
     assert code == 201, body
-    data = eventually(lambda: (d := admin.get(f"{path}/{name}").get("data") or {}).get("token") and d, "it has a token")
+    data = wait_for(lambda: (d := admin.get(f"{path}/{name}").get("data") or {}).get("token") and d, "it has a token")
     assert set(data) == {"token", "ca.crt", "namespace"}
     return base64.b64decode(data["token"]).decode()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from simulator_tests.cluster.node_client import eventually
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster import ClusterUnavailableError, real_unavailable, start_cluster
 
@@ -49,7 +49,7 @@ def test_the_command_serves_until_it_is_stopped(kind: str, tmp_path: Path) -> No
     assert process.returncode == 0
     assert not file.exists()
     assert list(temporary.iterdir()) == []
-    eventually(lambda: not any(Path(f"/proc/{one}").exists() for one in children), "its programs are gone")
+    wait_for(lambda: not any(Path(f"/proc/{one}").exists() for one in children), "its programs are gone")
 
 
 @pytest.mark.control_plane
@@ -69,11 +69,11 @@ def test_programs_end_when_their_starter_is_killed(tmp_path: Path) -> None:
     environment = os.environ | {"TMPDIR": str(temporary)}
     process = subprocess.Popen(command, cwd=TESTS, env=environment, stdout=subprocess.PIPE, text=True)
     # The process is killed during its start, when some programs of the control plane run.
-    children = eventually(lambda: len(found := _children(process.pid)) >= 3 and found, "some programs run")
+    children = wait_for(lambda: len(found := _children(process.pid)) >= 3 and found, "some programs run")
     process.kill()
     process.wait()
-    eventually(lambda: not any(Path(f"/proc/{one}").exists() for one in children), "its programs are gone")
-    eventually(lambda: not list(temporary.iterdir()), "its folder is gone")
+    wait_for(lambda: not any(Path(f"/proc/{one}").exists() for one in children), "its programs are gone")
+    wait_for(lambda: not list(temporary.iterdir()), "its folder is gone")
 
 
 def test_a_fork_does_not_stop_the_cluster() -> None:

@@ -8,7 +8,8 @@ import uuid
 from typing import Any
 
 import pytest
-from simulator_tests.cluster.node_client import MERGE, STRATEGIC, Client, eventually
+from simulator_tests.cluster.node_client import MERGE, STRATEGIC, Client
+from simulator_tests.waiting import wait_for
 
 pytestmark = pytest.mark.waits
 
@@ -53,7 +54,7 @@ def defined(admin: Client) -> str:
     code, body = admin.request("POST", DEFINITIONS, {"metadata": {"name": f"pools.{group}"}, "spec": spec})
     assert code == 201, body
     path = f"/apis/{group}/v1/pools"
-    eventually(lambda: admin.request("GET", path)[0] == 200, "the resource is served")
+    wait_for(lambda: admin.request("GET", path)[0] == 200, "the resource is served")
     return path
 
 
@@ -111,7 +112,7 @@ def test_discovery_lists_the_resource(admin: Client, pools: str) -> None:
 def test_objects_are_gone_with_their_definition(admin: Client, own_pools: str) -> None:
     admin.request("POST", own_pools, pool(own_pools, cidr="10.0.0.0/8"))
     admin.request("DELETE", f"{DEFINITIONS}/pools.{own_pools.split('/')[2]}")
-    eventually(lambda: admin.request("GET", own_pools)[0] == 404, "the resource is not served any more")
+    wait_for(lambda: admin.request("GET", own_pools)[0] == 404, "the resource is not served any more")
 
 
 def test_objects_stay_when_their_definition_changes(admin: Client, own_pools: str) -> None:
@@ -123,7 +124,5 @@ def test_objects_stay_when_their_definition_changes(admin: Client, own_pools: st
         code, body = admin.request("PATCH", definition, {"spec": {"versions": versions}}, content_type=MERGE)
         assert code == 200, body
         code = 200 if old in versions else 404
-        eventually(
-            lambda code=code: admin.request("GET", own_pools.replace("/v1/", "/v0/"))[0] == code, "v0 is changed"
-        )
+        wait_for(lambda code=code: admin.request("GET", own_pools.replace("/v1/", "/v0/"))[0] == code, "v0 is changed")
     assert admin.request("GET", f"{own_pools}/one/status")[1]["spec"]["cidr"] == "10.0.0.0/8"

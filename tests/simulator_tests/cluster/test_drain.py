@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import pytest
-from simulator_tests.cluster.node_client import Client, eventually
+from simulator_tests.cluster.node_client import Client
 from simulator_tests.cluster.small_kubelet import SmallKubelet
+from simulator_tests.waiting import wait_for
 
 from ansible_collections.winkube.node.plugins.module_utils.api_error import ApiError
 from ansible_collections.winkube.node.plugins.module_utils.cluster_client import Cluster as ClusterClient
@@ -65,7 +66,7 @@ def deploy(admin: Client, namespace: str, replicas: int) -> None:
     guard = {"metadata": {"name": "guard"}, "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels}}}
     admin.request("POST", f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets", guard)
     budget = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/guard"
-    eventually(lambda: admin.get(budget).get("status", {}).get("disruptionsAllowed"), "all are ready")
+    wait_for(lambda: admin.get(budget).get("status", {}).get("disruptionsAllowed"), "all are ready")
 
 
 def places(admin: Client, namespace: str) -> list[str]:

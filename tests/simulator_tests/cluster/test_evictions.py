@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from simulator_tests.cluster.node_client import STRATEGIC, Client, eventually
+from simulator_tests.cluster.node_client import STRATEGIC, Client
 from simulator_tests.cluster.small_kubelet import SmallKubelet
+from simulator_tests.waiting import wait_for
 
 pytestmark = pytest.mark.waits
 
@@ -54,7 +55,7 @@ class Workload:
         return [one for one in found if node in ("", one["spec"].get("nodeName"))]
 
     def ready(self, number: int) -> None:
-        eventually(lambda: sum(is_ready(one) for one in self.pods()) == number, f"{number} pods are ready")
+        wait_for(lambda: sum(is_ready(one) for one in self.pods()) == number, f"{number} pods are ready")
 
     def budget(self, **expected: int) -> None:
         path = f"/apis/policy/v1/namespaces/{self.namespace}/poddisruptionbudgets/guard"
@@ -63,7 +64,7 @@ class Workload:
             found = self.admin.get(path).get("status", {})
             return {key: found.get(key, 0) for key in expected}
 
-        eventually(lambda: status() == expected, f"{expected}, not {status()}")
+        wait_for(lambda: status() == expected, f"{expected}, not {status()}")
 
     def cordon(self, node: str) -> None:
         assert (
@@ -109,8 +110,8 @@ def test_evicted_pods_restart_on_other_nodes_and_the_budget_allows_evictions_aga
     workload.kubelet.ready = True
     workload.budget(disruptionsAllowed=1, currentHealthy=3)
     assert workload.evict(second)[0] == 201
-    eventually(lambda: workload.evict(third)[0] == 201, "the third one may go too")
-    eventually(lambda: len(workload.pods(workload.nodes[1])) == 3, "all are on the other node")
+    wait_for(lambda: workload.evict(third)[0] == 201, "the third one may go too")
+    wait_for(lambda: len(workload.pods(workload.nodes[1])) == 3, "all are on the other node")
     workload.ready(3)
 
 
@@ -172,7 +173,7 @@ def test_pods_that_are_not_healthy(workload: Workload) -> None:
     workload.kubelet.ready = False
     workload.pod("sick")
     path = f"{workload.pods_path}/sick"
-    eventually(lambda: workload.admin.get(path)["spec"].get("nodeName"), "it is bound")
+    wait_for(lambda: workload.admin.get(path)["spec"].get("nodeName"), "it is bound")
     running = {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}
     assert workload.admin.request("PATCH", f"{path}/status", {"status": running}, STRATEGIC)[0] == 200
     workload.budget(disruptionsAllowed=0, currentHealthy=1, desiredHealthy=1)

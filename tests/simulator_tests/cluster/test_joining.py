@@ -21,7 +21,6 @@ from simulator_tests.cluster.node_client import (
     STRATEGIC,
     Client,
     bootstrap_token,
-    eventually,
     node_client,
     node_object,
     run_pod,
@@ -29,6 +28,7 @@ from simulator_tests.cluster.node_client import (
     signing_request,
     token_client,
 )
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster import SimulatedCluster
 
@@ -78,7 +78,7 @@ def test_cluster_info_is_signed_for_each_token_and_public(cluster: SimulatedClus
         data: dict[str, str] = Client(cluster).get(CLUSTER_INFO)["data"]
         return data if key in data else None
 
-    data = eventually(signed, "the token's signature")
+    data = wait_for(signed, "the token's signature")
     header, payload, signature = data[key].split(".")
     assert payload == ""
     assert yaml.safe_load(decode(header)) == {"alg": "HS256", "kid": token_id}
@@ -94,7 +94,7 @@ def test_cluster_info_is_signed_for_each_token_and_public(cluster: SimulatedClus
     assert cluster.ca_hash == f"sha256:{hashlib.sha256(der).hexdigest()}"
 
     admin.request("DELETE", f"/api/v1/namespaces/kube-system/secrets/bootstrap-token-{token_id}")
-    eventually(lambda: key not in Client(cluster).get(CLUSTER_INFO)["data"], "the signature goes with the token")
+    wait_for(lambda: key not in Client(cluster).get(CLUSTER_INFO)["data"], "the signature goes with the token")
     assert Client(cluster, token=token).request("GET", CLUSTER_INFO)[0] == 401
 
 
@@ -145,19 +145,19 @@ def test_a_wrong_token_is_unauthorized_and_an_expired_one_is_deleted(cluster: Si
     token_id = bootstrap_token(admin, seconds=2)[:6]
     path = f"/api/v1/namespaces/kube-system/secrets/bootstrap-token-{token_id}"
     assert admin.request("GET", path)[0] == 200
-    eventually(lambda: admin.request("GET", path)[0] == 404, "the token cleaner deletes it")
+    wait_for(lambda: admin.request("GET", path)[0] == 404, "the token cleaner deletes it")
 
 
 def test_a_node_joins_and_becomes_ready(cluster: SimulatedCluster, admin: Client, new_node: NewNode) -> None:
     name, client = new_node(ready=False)
     path = f"/api/v1/nodes/{name}"
     assert (NOT_READY, "NoSchedule") in taints(client.get(path))
-    cidr = eventually(lambda: client.get(path)["spec"].get("podCIDR"), "a pod CIDR")
+    cidr = wait_for(lambda: client.get(path)["spec"].get("podCIDR"), "a pod CIDR")
     assert cidr.startswith("10.244.")
     assert cidr.endswith(".0/24")
     assert client.get(path)["spec"]["podCIDRs"] == [cidr]
     set_ready(client, name)
-    eventually(lambda: not taints(client.get(path)), "the taints are gone")
+    wait_for(lambda: not taints(client.get(path)), "the taints are gone")
     lease = {"metadata": {"name": name}, "spec": {"holderIdentity": name, "leaseDurationSeconds": 40}}
     lease["spec"]["renewTime"] = "2026-01-01T00:00:00.000000Z"
     leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -239,7 +239,7 @@ def test_a_daemon_set_runs_on_the_nodes_it_selects(admin: Client, new_node: NewN
         pods: list[dict[str, Any]] = client.get(mine)["items"]
         return [pod for pod in pods if pod["metadata"]["labels"].get("app") == app]
 
-    pod = eventually(lambda: bound("eager"), "the pod is bound before the node is Ready")[0]
+    pod = wait_for(lambda: bound("eager"), "the pod is bound before the node is Ready")[0]
     assert pod["spec"]["hostNetwork"] is True
     assert pod["spec"]["securityContext"]["windowsOptions"]["hostProcess"] is True
     assert pod["status"]["phase"] == "Pending"
@@ -248,9 +248,9 @@ def test_a_daemon_set_runs_on_the_nodes_it_selects(admin: Client, new_node: NewN
     assert ("node.kubernetes.io/network-unavailable", "NoSchedule") in keys
 
     set_ready(client, name)
-    eventually(lambda: bound("patient"), "the other one follows when the node is Ready")
+    wait_for(lambda: bound("patient"), "the other one follows when the node is Ready")
     run_pod(client, pod)
-    eventually(lambda: admin.get(f"{sets}/eager")["status"]["numberReady"] == 1, "the set counts it")
+    wait_for(lambda: admin.get(f"{sets}/eager")["status"]["numberReady"] == 1, "the set counts it")
     status = admin.get(f"{sets}/eager")["status"]
     assert (status["desiredNumberScheduled"], status["currentNumberScheduled"]) == (1, 1)
     assert status["updatedNumberScheduled"] == 1
@@ -264,12 +264,12 @@ def test_a_daemon_set_runs_on_the_nodes_it_selects(admin: Client, new_node: NewN
     code, _ = client.request("DELETE", path, {"gracePeriodSeconds": 0})
     assert code == 200
     assert admin.request("GET", path)[0] == 404
-    again = eventually(lambda: bound("eager"), "a new pod")[0]
+    again = wait_for(lambda: bound("eager"), "a new pod")[0]
     assert again["metadata"]["uid"] != metadata["uid"]
 
     assert admin.request("DELETE", f"/apis/apps/v1/namespaces/{namespace}/daemonsets/eager")[0] == 200
-    eventually(lambda: admin.request("GET", f"{sets}/eager")[0] == 404, "the set is gone")
-    eventually(lambda: bound("eager")[0]["metadata"].get("deletionTimestamp"), "its pod goes with it")
+    wait_for(lambda: admin.request("GET", f"{sets}/eager")[0] == 404, "the set is gone")
+    wait_for(lambda: bound("eager")[0]["metadata"].get("deletionTimestamp"), "its pod goes with it")
 
 
 def test_a_host_process_pod_needs_the_hosts_network(admin: Client, namespace: str) -> None:
@@ -284,10 +284,10 @@ def test_a_cordoned_node_gets_no_new_pods(admin: Client, new_node: NewNode, name
     mark = {"example.org/test": namespace}
     name, client = new_node(labels=mark)
     path = f"/api/v1/nodes/{name}"
-    eventually(lambda: not taints(client.get(path)), "the node takes pods")
+    wait_for(lambda: not taints(client.get(path)), "the node takes pods")
     assert admin.request("PATCH", path, {"spec": {"unschedulable": True}}, STRATEGIC)[0] == 200
     cordoned = ("node.kubernetes.io/unschedulable", "NoSchedule")
-    eventually(lambda: cordoned in taints(client.get(path)), "the taint of a cordoned node")
+    wait_for(lambda: cordoned in taints(client.get(path)), "the taint of a cordoned node")
     spec = {"nodeSelector": mark, "containers": [{"name": "a", "image": "example.invalid/a:1"}]}
     pods = f"/api/v1/namespaces/{namespace}/pods"
     code, pod = admin.request("POST", pods, {"metadata": {"name": "waiting"}, "spec": spec})
@@ -298,9 +298,9 @@ def test_a_cordoned_node_gets_no_new_pods(admin: Client, new_node: NewNode, name
         conditions = admin.get(f"{pods}/waiting")["status"].get("conditions", [])
         return any(one["type"] == "PodScheduled" and one["reason"] == "Unschedulable" for one in conditions)
 
-    eventually(refused, "the scheduler says why the pod waits")
+    wait_for(refused, "the scheduler says why the pod waits")
     admin.request("PATCH", path, {"spec": {"unschedulable": None}}, STRATEGIC)
-    eventually(lambda: admin.get(f"{pods}/waiting")["spec"].get("nodeName") == name, "it is bound after uncordon")
+    wait_for(lambda: admin.get(f"{pods}/waiting")["spec"].get("nodeName") == name, "it is bound after uncordon")
 
 
 def test_a_budget_blocks_evictions(admin: Client, new_node: NewNode, namespace: str) -> None:
@@ -315,11 +315,9 @@ def test_a_budget_blocks_evictions(admin: Client, new_node: NewNode, namespace: 
     code, body = admin.request("POST", budgets, {"metadata": {"name": "guard"}, "spec": guard})
     assert code == 201, body
     for one in ("a", "b"):
-        pod = eventually(
-            lambda one=one: (found := admin.get(f"{pods}/{one}"))["spec"].get("nodeName") and found, "bound"
-        )
+        pod = wait_for(lambda one=one: (found := admin.get(f"{pods}/{one}"))["spec"].get("nodeName") and found, "bound")
         run_pod(client, pod)
-    eventually(lambda: admin.get(f"{budgets}/guard").get("status", {}).get("disruptionsAllowed") == 1, "one may go")
+    wait_for(lambda: admin.get(f"{budgets}/guard").get("status", {}).get("disruptionsAllowed") == 1, "one may go")
 
     def evict(pod: str) -> tuple[int, dict[str, Any]]:
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": namespace}}
@@ -327,14 +325,14 @@ def test_a_budget_blocks_evictions(admin: Client, new_node: NewNode, namespace: 
 
     code, body = evict("a")
     assert (code, body["status"]) == (201, "Success")
-    eventually(lambda: admin.get(f"{pods}/a")["metadata"].get("deletionTimestamp"), "the first one goes")
+    wait_for(lambda: admin.get(f"{pods}/a")["metadata"].get("deletionTimestamp"), "the first one goes")
 
     def second() -> dict[str, Any] | None:
         code, body = evict("b")
         assert code == 429, body
         return body if "has 1 currently" in body["details"]["causes"][0]["message"] else None
 
-    refusal = eventually(second, "the second one is refused")
+    refusal = wait_for(second, "the second one is refused")
     assert refusal["reason"] == "TooManyRequests"
     assert refusal["message"] == "Cannot evict pod as it would violate the pod's disruption budget."
     cause = refusal["details"]["causes"][0]
@@ -349,7 +347,7 @@ def test_the_add_ons_of_linux_stay_off_windows_nodes(admin: Client, new_node: Ne
     assert daemon["spec"]["template"]["spec"]["nodeSelector"] == {"kubernetes.io/os": "linux"}
     dns = admin.get("/apis/apps/v1/namespaces/kube-system/deployments/coredns")
     assert dns["spec"]["replicas"] == 2
-    eventually(lambda: not taints(client.get(f"/api/v1/nodes/{name}")), "the node takes pods")
+    wait_for(lambda: not taints(client.get(f"/api/v1/nodes/{name}")), "the node takes pods")
     assert client.get(f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")["items"] == []
 
 
@@ -373,7 +371,7 @@ def test_approval_needs_the_right_to_approve_the_signer(cluster: SimulatedCluste
         code, answer = client.request("POST", CSRS, signing_request("some-node")[1])
         return answer if code == 201 else None
 
-    request = eventually(created, "the token's group has its rights")
+    request = wait_for(created, "the token's group has its rights")
     path = f"{CSRS}/{request['metadata']['name']}/approval"
     request["status"] = {"conditions": [{"type": "Approved", "status": "True", "reason": "Me", "message": "me"}]}
     code, answer = client.request("PUT", path, request)
@@ -385,6 +383,6 @@ def test_approval_needs_the_right_to_approve_the_signer(cluster: SimulatedCluste
         "resourceNames": [request["spec"]["signerName"]],
     }
     admin.request("PATCH", f"{rbac}/clusterroles/{name}", {"rules": [*rules, signers]}, MERGE)
-    eventually(lambda: client.request("PUT", path, request)[0] == 200, "now it may")
+    wait_for(lambda: client.request("PUT", path, request)[0] == 200, "now it may")
     admin.request("DELETE", f"{rbac}/clusterrolebindings/{name}")
     admin.request("DELETE", f"{rbac}/clusterroles/{name}")

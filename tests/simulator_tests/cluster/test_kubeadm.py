@@ -18,10 +18,10 @@ from simulator_tests.cluster.node_client import (
     Client,
     admin_client,
     bootstrap_token,
-    eventually,
     node_client,
     node_object,
 )
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster import SimulatedCluster, start_cluster
 from simulator.cluster.control_plane import assets_folder
@@ -77,7 +77,7 @@ def join_configuration(cluster: SimulatedCluster, node: str, token: str, api: st
 def kubelet(cluster: SimulatedCluster, admin: Client, node: str, root: Path) -> None:
     """Join as a kubelet does after kubeadm has written its bootstrap kubeconfig."""
     bootstrap = root / "etc/kubernetes/bootstrap-kubelet.conf"
-    text = eventually(lambda: bootstrap.exists() and bootstrap.read_text(), "bootstrap-kubelet.conf", 30)
+    text = wait_for(lambda: bootstrap.exists() and bootstrap.read_text(), "bootstrap-kubelet.conf", 30)
     token = yaml.safe_load(text)["users"][0]["user"]["token"]
     client = node_client(cluster, token, node, root)
     code, body = client.request("POST", "/api/v1/nodes", node_object(node, ready=True))
@@ -115,7 +115,7 @@ def test_kubeadm_joins_a_node(cluster: SimulatedCluster, admin: Client, root: Pa
     node, printed = join(cluster, admin, "kubeadm", root)
     assert "This node has joined the cluster" in printed
     found = admin.get(f"/api/v1/nodes/{node}")
-    eventually(lambda: admin.get(f"/api/v1/nodes/{node}")["spec"].get("podCIDR"), "a pod CIDR")
+    wait_for(lambda: admin.get(f"/api/v1/nodes/{node}")["spec"].get("podCIDR"), "a pod CIDR")
     assert found["metadata"]["labels"]["kubernetes.io/os"] == "windows"
     config = yaml.safe_load((root / "var/lib/kubelet/config.yaml").read_text())
     assert config["clusterDNS"] == ["10.96.0.10"]

@@ -17,12 +17,12 @@ from simulator_tests.cluster.node_client import (
     Client,
     admin_client,
     bootstrap_token,
-    eventually,
     node_client,
     node_object,
     run_pod,
     set_ready,
 )
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster import SimulatedCluster, start_cluster
 from simulator.cluster.memory.controllers import garbage
@@ -107,7 +107,7 @@ def test_a_silent_node_becomes_unknown_loses_pods_and_recovers(
         return bool(ready(admin, name)["status"] == "True")
 
     # On a busy machine, the grace period of the node may already have passed.
-    eventually(speaks, "the node is Ready")
+    wait_for(speaks, "the node is Ready")
     path = pod_on(admin, name, "on-silent", tolerations=[{"operator": "Exists"}])
     run_pod(client, admin.get(path))
     short = [{"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}]
@@ -115,22 +115,22 @@ def test_a_silent_node_becomes_unknown_loses_pods_and_recovers(
     stays = pod_on(admin, name, "stays")  # default of the admission plugin: 300 seconds
     seconds = {one["key"]: one["tolerationSeconds"] for one in admin.get(stays)["spec"]["tolerations"]}
     assert seconds == {"node.kubernetes.io/not-ready": 300, UNREACHABLE: 300}
-    eventually(lambda: ready(admin, name)["status"] == "Unknown", "the node is Unknown")
+    wait_for(lambda: ready(admin, name)["status"] == "Unknown", "the node is Unknown")
     assert ready(admin, name)["reason"] == "NodeStatusUnknown"
     assert ready(admin, name)["message"] == "Kubelet stopped posting node status."
     both = {(UNREACHABLE, "NoSchedule"), (UNREACHABLE, "NoExecute")}
-    eventually(lambda: taints(admin, name) == both, "the taints of a silent node")
+    wait_for(lambda: taints(admin, name) == both, "the taints of a silent node")
 
     def pod_ready() -> str:
         return next(one["status"] for one in admin.get(path)["status"]["conditions"] if one["type"] == "Ready")
 
-    eventually(lambda: pod_ready() == "False", "its pods are not ready")
+    wait_for(lambda: pod_ready() == "False", "its pods are not ready")
     assert ready(admin, keepalive)["status"] == "True", "a lease alone keeps a node Ready"
-    eventually(lambda: admin.get(leaves)["metadata"].get("deletionTimestamp"), "the pod is deleted")
+    wait_for(lambda: admin.get(leaves)["metadata"].get("deletionTimestamp"), "the pod is deleted")
     for pod in (path, stays):
         assert not admin.get(pod)["metadata"].get("deletionTimestamp")
     set_ready(client, name)
-    eventually(lambda: taints(admin, name) == set(), "the taints go when it speaks again")
+    wait_for(lambda: taints(admin, name) == set(), "the taints go when it speaks again")
     admin.request("DELETE", path, {"gracePeriodSeconds": 0})
 
 
@@ -146,8 +146,8 @@ def test_objects_of_a_deleted_node_are_removed(
     assert client.request("POST", leases, lease)[0] == 201
     path = pod_on(admin, name, "orphan")
     admin.request("DELETE", f"/api/v1/nodes/{name}")
-    eventually(lambda: admin.request("GET", f"{leases}/{name}")[0] == 404, "the lease goes with its owner")
-    eventually(lambda: admin.request("GET", path)[0] == 404, "the pod goes, though no kubelet confirms it")
+    wait_for(lambda: admin.request("GET", f"{leases}/{name}")[0] == 404, "the lease goes with its owner")
+    wait_for(lambda: admin.request("GET", path)[0] == 404, "the pod goes, though no kubelet confirms it")
 
 
 def test_pod_cidrs_are_distinct_and_used_again(cluster: SimulatedCluster, admin: Client, tmp_path: Path) -> None:
@@ -160,12 +160,12 @@ def test_pod_cidrs_are_distinct_and_used_again(cluster: SimulatedCluster, admin:
         return {one["spec"].get("podCIDR", "") for one in found if one["metadata"]["name"] in names}
 
     everything = {f"10.9.{number}.0/24" for number in range(4)}
-    eventually(lambda: cidrs() == everything, "each node has one of the four")
+    wait_for(lambda: cidrs() == everything, "each node has one of the four")
     admin.request("POST", "/api/v1/nodes", node_object("cidr-late"))
     freed = admin.get("/api/v1/nodes/cidr-2")["spec"]["podCIDR"]
     assert "podCIDR" not in admin.get("/api/v1/nodes/cidr-late")["spec"]
     admin.request("DELETE", "/api/v1/nodes/cidr-2")
-    eventually(lambda: admin.get("/api/v1/nodes/cidr-late")["spec"].get("podCIDR") == freed, "it gets what is free")
+    wait_for(lambda: admin.get("/api/v1/nodes/cidr-late")["spec"].get("podCIDR") == freed, "it gets what is free")
     for name in (*names, "cidr-late"):
         admin.request("DELETE", f"/api/v1/nodes/{name}")
 
@@ -209,18 +209,21 @@ def test_a_daemon_set_replaces_outdated_pods_one_by_one(two_nodes: Client) -> No
                 run_pod(admin, one)
         return [one for one in found if one["spec"]["containers"][0]["image"].endswith(image)]
 
-    eventually(lambda: len(running("a:1")) == 2, "one pod per node")
+    wait_for(lambda: len(running("a:1")) == 2, "one pod per node")
     # `running` starts pods. A pod without a node is started by a later call.
-    eventually(lambda: running("a:1") and admin.get(f"{path}/roll")["status"]["numberReady"] == 2, "both ready")
+    wait_for(lambda: running("a:1") and admin.get(f"{path}/roll")["status"]["numberReady"] == 2, "both ready")
     for change in ({"updateStrategy": {"type": "OnDelete", "rollingUpdate": None}}, {"template": {"spec": {"containers": [{"name": "a", "image": "example.invalid/a:2"}]}}}):  # fmt: skip  # noqa: E501
         admin.request("PATCH", f"{path}/roll", {"spec": change}, MERGE)
-    eventually(lambda: "updatedNumberScheduled" not in admin.get(f"{path}/roll")["status"], "both outdated")
+    wait_for(
+        lambda: "updatedNumberScheduled" not in admin.get(f"{path}/roll")["status"],
+        "the daemon set counts no updated pods",
+    )
     assert len(running("a:1")) == 2, "OnDelete replaces nothing by itself"
     first = running("a:1")[0]["metadata"]["name"]
     admin.request("DELETE", f"/api/v1/namespaces/default/pods/{first}")
-    eventually(lambda: (len(running("a:1")), len(running("a:2"))) == (1, 1), "the deleted one is new")
+    wait_for(lambda: (len(running("a:1")), len(running("a:2"))) == (1, 1), "the deleted one is new")
     admin.request("PATCH", f"{path}/roll", {"spec": {"updateStrategy": {"type": "RollingUpdate"}}}, MERGE)
-    eventually(lambda: len(running("a:2")) == 2, "the other one follows")
+    wait_for(lambda: len(running("a:2")) == 2, "the other one follows")
 
 
 def test_nothing_is_left_of_a_cluster_that_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +234,7 @@ def test_nothing_is_left_of_a_cluster_that_ended(tmp_path: Path, monkeypatch: py
         assert client.get("/version")["major"] == "1"
         assert list(tmp_path.iterdir())
     assert list(tmp_path.iterdir()) == []
-    eventually(lambda: set(threading.enumerate()) <= before, "its threads have ended")
+    wait_for(lambda: set(threading.enumerate()) <= before, "its threads have ended")
     with pytest.raises(OSError, match="refused"):
         client.get("/version")
 

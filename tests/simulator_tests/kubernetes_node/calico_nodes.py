@@ -9,12 +9,14 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
+from simulator_tests.waiting import wait_for
+
 from simulator.cluster import SimulatedCluster, start_cluster
 from simulator.cluster.calico import rendering
 from simulator.kubernetes_node.cni.calico.environment import Logs
 from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
-from .conftest import Admin, Node, administrator, wait_for
+from .conftest import Admin, Node, administrator
 
 CRD = "/apis/crd.projectcalico.org/v1"
 NETWORKS = {"pod_cidr": "10.233.64.0/18", "service_cidr": "10.233.0.0/18"}

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster import SimulatedCluster, real_unavailable, start_cluster
 from simulator.kubernetes_node.api.client import Client, read_kubeconfig
@@ -43,21 +44,6 @@ KUBELET = (
     r"--kubeconfig=C:\etc\kubernetes\kubelet.conf --config=C:\var\lib\kubelet\config.yaml "
     r"--cert-dir=C:\var\lib\kubelet\pki"
 )
-
-
-def wait_for(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
-    """Wait until a condition returns a true value, and return that value.
-
-    Raises:
-        AssertionError: the time limit of `seconds` passed. The message contains `what`.
-    """
-    deadline = time.monotonic() + seconds
-    while True:
-        found = condition()
-        if found:
-            return found
-        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
-        time.sleep(0.05)
 
 
 def own_families() -> families.Families:

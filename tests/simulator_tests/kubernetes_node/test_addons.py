@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node.kubelet import node_status
 from simulator.kubernetes_node.kubelet.settings import KubeletSettings, read
 from simulator.machine.listeners import Listeners
 from simulator.machine.objects import ProcessEndedError
 
-from .conftest import Node, wait_for
+from .conftest import Node
 
 pytestmark = pytest.mark.waits
 

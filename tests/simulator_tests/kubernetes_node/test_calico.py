@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster import real_unavailable
 from simulator.kubernetes_node import hns
@@ -30,7 +31,7 @@ from .calico_nodes import (
     wait_calico,
     wait_log,
 )
-from .conftest import Admin, Node, wait_for
+from .conftest import Admin, Node
 
 pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("simulated_kubeadm")]
 

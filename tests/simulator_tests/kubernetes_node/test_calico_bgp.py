@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.registry.server import SimulatedRegistry
@@ -14,7 +15,7 @@ from simulator.machine import commands
 from simulator.windows.networking.remote_access import RemoteAccessState
 
 from .calico_nodes import CRD, calico_cluster, daemon_set, deploy, joined, logs, wait_calico, wait_log
-from .conftest import Admin, Node, wait_for
+from .conftest import Admin, Node
 from .test_calico import block_of, endpoint_at, running
 
 pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("simulated_kubeadm")]

@@ -11,13 +11,14 @@ from datetime import UTC, datetime
 import pytest
 import yaml
 from cryptography import x509
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster import start_cluster
 from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine.faults import set_fault
 from simulator.machine.listeners import Listeners
 
-from .conftest import Admin, Node, administrator, wait_for
+from .conftest import Admin, Node, administrator
 
 pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("simulated_kubeadm")]
 

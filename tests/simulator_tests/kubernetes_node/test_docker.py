@@ -9,13 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.docker import dockerd, fixtures
 from simulator.kubernetes_node.hns import fixtures as hns_fixtures
 from simulator.machine.services import ServiceError
 
-from .conftest import Node, wait_for
+from .conftest import Node
 
 pytestmark = pytest.mark.waits
 

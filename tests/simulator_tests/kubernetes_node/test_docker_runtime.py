@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.cri import interface as cri
@@ -24,7 +25,7 @@ from simulator.machine.objects import ProgramResult
 from simulator.machine.services import ServiceError
 
 from . import manifests
-from .conftest import CONF_DIR, Admin, Node, wait_for
+from .conftest import CONF_DIR, Admin, Node
 
 pytestmark = pytest.mark.waits
 

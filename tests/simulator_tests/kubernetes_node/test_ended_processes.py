@@ -7,8 +7,9 @@ from __future__ import annotations
 import time
 
 import pytest
+from simulator_tests.waiting import wait_for
 
-from .conftest import Admin, Node, wait_for
+from .conftest import Admin, Node
 from .test_pods import join, running, statuses, with_flannel
 
 pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("simulated_kubeadm")]

@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node import hns
 from simulator.machine import commands
 from simulator.machine.objects import CmdletError, PSObject
 from simulator.windows.networking.network_state import state_of
 
-from .conftest import Node, wait_for
+from .conftest import Node
 
 pytestmark = pytest.mark.waits
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.hns import fixtures
@@ -19,7 +20,7 @@ from simulator.machine.objects import CmdletError, ProcessEndedError, PSObject
 from simulator.machine.status import describe
 from simulator.windows.networking import port_ranges
 
-from .conftest import Node, wait_for
+from .conftest import Node
 
 pytestmark = pytest.mark.waits
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.hns import fixtures
@@ -16,7 +17,7 @@ from simulator.machine import commands, faults
 from simulator.machine.objects import CmdletError, PSObject
 from wire_provider.properties import select
 
-from .conftest import Node, wait_for
+from .conftest import Node
 
 pytestmark = pytest.mark.waits
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import yaml
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
@@ -290,8 +291,6 @@ def test_a_joined_node_is_ready_again_after_a_reboot(node: Node, cluster: Admin)
     def came_back() -> bool:
         found = cluster.client.get(f"/api/v1/nodes/{node.name}")["status"]["nodeInfo"]["bootID"]
         return bool(found != before)
-
-    from .conftest import wait_for
 
     wait_for(came_back, "the kubelet reports the new boot")
     cluster.wait_ready(node.name, "True")

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node.kubelet import settings as kubelet_settings
 from simulator.kubernetes_node.programs import configuration, contracts
@@ -116,7 +117,6 @@ def test_the_service_needs_windows_service_and_its_files(bare: Node) -> None:
 
 
 def test_a_kubelet_without_credentials_ends(bare: Node) -> None:
-    from .conftest import wait_for
 
     bare.start_containerd()
     bare.write(r"C:\var\lib\kubelet\config.yaml", HEADER)

@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node.kubelet import log_runner
 from simulator.machine.services import ServiceError
 
-from .conftest import CONFIG_V2, CONTAINERD, KUBELET, Node, wait_for
+from .conftest import CONFIG_V2, CONTAINERD, KUBELET, Node
 
 pytestmark = pytest.mark.waits
 

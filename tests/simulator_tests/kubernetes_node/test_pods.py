@@ -9,12 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
 from . import manifests
-from .conftest import CONFIG_V2, Admin, Node, wait_for
+from .conftest import CONFIG_V2, Admin, Node
 
 pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("simulated_kubeadm")]
 

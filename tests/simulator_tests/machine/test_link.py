@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.kubernetes_node.hns import fixtures
 from simulator.machine import commands
@@ -27,13 +28,6 @@ def answers(machine: Machine) -> bool:
             return True
     except OSError:
         return False
-
-
-def wait_for_answer(machine: Machine) -> None:
-    deadline = time.monotonic() + 60
-    while not answers(machine):
-        assert time.monotonic() < deadline, "the node never came back"
-        time.sleep(0.05)
 
 
 def node(simulated_fleet: FleetFactory, **entry: object) -> Machine:
@@ -55,7 +49,7 @@ def test_removing_the_last_external_network_cuts_every_connection(simulated_flee
         clean(machine)
         connection.settimeout(5)
         assert connection.recv(1) == b"", "cut, not kept waiting"
-    wait_for_answer(machine)
+    wait_for(lambda: answers(machine), "the node is reachable again")
 
 
 def test_a_node_without_its_address_is_unreachable_until_a_detached_process_sets_it(
@@ -74,7 +68,7 @@ def test_a_node_without_its_address_is_unreachable_until_a_detached_process_sets
     process = machine.processes.detach("powershell.exe", "Administrator", restore)
 
     assert process.ended.wait(60)
-    wait_for_answer(machine)
+    wait_for(lambda: answers(machine), "the node is reachable again")
     assert machine.network.drops == 1
 
 

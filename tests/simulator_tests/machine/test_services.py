@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.machine import executables, service_startup
 from simulator.machine.families import Families
@@ -37,13 +38,6 @@ def installed(machine: Machine) -> Machine:
     machine.files.make_directory(r"C:\Program Files\demo")
     machine.files.write_bytes(EXE, executables.make("demo", "1.0"))
     return machine
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "it did not happen within 60 s"
-        time.sleep(0.02)
 
 
 def code_of(machine: Machine, name: str) -> int:

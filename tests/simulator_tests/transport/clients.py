@@ -5,10 +5,8 @@
 from __future__ import annotations
 
 import json
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,11 +101,3 @@ def run_psrp(pool: RunspacePool, script: str, input_data: Any = None, *arguments
         shell.add_argument(argument)
     shell.invoke(input_data)
     return shell
-
-
-def wait_until(condition: Callable[[], object], seconds: float = 60) -> None:
-    """Wait until a condition is true, or raise AssertionError after some seconds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come to hold"
-        time.sleep(0.01)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import requests
-from simulator_tests.transport.clients import Node, run_psrp, run_winrm, wait_until
+from simulator_tests.transport.clients import Node, run_psrp, run_winrm
+from simulator_tests.waiting import wait_for
 
 from simulator.transport.certificates import FleetCertificate
 
@@ -80,10 +81,10 @@ def test_a_fault_without_a_schedule_applies_first(node: Node) -> None:
     shell = client.open_shell()
     assert node.post("faults", {"kind": "shell_gone", "request": 0}) == {"pending_faults": []}
     # A fault that occurs immediately occurs after the response to the control request.
-    wait_until(lambda: node.host.closed_shells == [shell])
+    wait_for(lambda: node.host.closed_shells == [shell])
     assert node.post("faults", {"kind": "link_down", "request": 0, "seconds": 1}) == {"pending_faults": []}
-    wait_until(lambda: not node.server.is_listening)
-    wait_until(lambda: node.server.is_listening)
+    wait_for(lambda: not node.server.is_listening)
+    wait_for(lambda: node.server.is_listening)
 
 
 def test_faults_of_the_machine_go_to_the_machine(node: Node) -> None:

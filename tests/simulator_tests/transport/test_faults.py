@@ -9,7 +9,8 @@ import time
 import pytest
 import requests
 from pypsrp.powershell import PowerShell
-from simulator_tests.transport.clients import Node, run_psrp, run_winrm, wait_until
+from simulator_tests.transport.clients import Node, run_psrp, run_winrm
+from simulator_tests.waiting import wait_for
 from winrm.exceptions import WSManFaultError
 from winrm.protocol import Protocol
 
@@ -42,7 +43,7 @@ def test_after_the_request_the_command_runs_on(node: Node, scheme: str, kind: st
     node.server.set_fault(TransportFault(kind, action="Command"))
     with pytest.raises((requests.ConnectionError, requests.exceptions.ChunkedEncodingError)):
         run_winrm(client, shell, "sleep", "0.5")
-    wait_until(lambda: node.host.finished == ["sleep 0.5"])
+    wait_for(lambda: node.host.finished == ["sleep 0.5"])
     assert node.host.stopped == []
     assert run_winrm(client, shell, "hello")[2] == 0
 
@@ -56,7 +57,7 @@ def test_a_pool_survives_its_connection(node: Node, kind: str, auth: str) -> Non
     with pytest.raises((requests.ConnectionError, requests.exceptions.ChunkedEncodingError)):
         PowerShell(pool).add_script("sleep 0.5").invoke()
     if kind != "before":
-        wait_until(lambda: node.host.finished == ["sleep 0.5"])
+        wait_for(lambda: node.host.finished == ["sleep 0.5"])
     assert len(node.server.status()["open_shells"]) == 1  # type: ignore[arg-type]
     # The session key of the broken connection is no longer valid, so pypsrp has to log on again.
     pool.connection.transport.encryption = None
@@ -73,7 +74,7 @@ def test_silence_is_bounded_by_the_client(node: Node) -> None:
     node.server.set_fault(TransportFault("silence_after", action="Command"))
     with pytest.raises(requests.ReadTimeout):
         client.run_command(shell, "hello")
-    wait_until(lambda: node.host.runs == ["hello"])
+    wait_for(lambda: node.host.runs == ["hello"])
 
 
 def test_a_lost_answer_to_receive_can_be_asked_for_again(node: Node) -> None:
@@ -112,7 +113,7 @@ def test_the_link_drops_at_a_request_and_recovers(node: Node) -> None:
         client.run_command(shell, "hello")
     with pytest.raises(requests.ConnectionError):
         client.run_command(shell, "hello")
-    wait_until(lambda: node.server.is_listening)
+    wait_for(lambda: node.server.is_listening)
     assert run_winrm(client, shell, "hello")[2] == 0
 
 
@@ -122,7 +123,7 @@ def test_a_command_that_takes_the_link_down_ends_all_the_same(node: Node) -> Non
     node.server.set_fault(TransportFault("link_down", request=0, seconds=0.3))
     with pytest.raises(requests.ConnectionError):
         client.get_command_output(shell, command_id)
-    wait_until(lambda: node.server.is_listening)
+    wait_for(lambda: node.server.is_listening)
     assert client.get_command_output(shell, command_id)[0] == b"echo=sleep 0.6\r\n"
 
 
@@ -143,7 +144,7 @@ def test_a_callback_is_called_at_its_request(node: Node) -> None:
     client.run_command(shell, "one")
     client.run_command(shell, "two")
     assert seen == []
-    wait_until(lambda: len(node.host.runs) == 2)
+    wait_for(lambda: len(node.host.runs) == 2)
     client.run_command(shell, "three")
     assert seen == [2]
 

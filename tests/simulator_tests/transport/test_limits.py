@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from pypsrp.exceptions import WSManFaultError as PsrpFaultError
 from pypsrp.powershell import PowerShell
-from simulator_tests.transport.clients import Node, run_psrp, run_winrm, wait_until
+from simulator_tests.transport.clients import Node, run_psrp, run_winrm
+from simulator_tests.waiting import wait_for
 from winrm.exceptions import WinRMOperationTimeoutError, WSManFaultError
 
 pytestmark = pytest.mark.waits
@@ -117,7 +118,7 @@ def test_a_slow_command_does_not_block_others(make_node: Callable[..., Node]) ->
 
     with ThreadPoolExecutor(24) as executor:
         futures = [executor.submit(work, number) for number in range(24)]
-        wait_until(lambda: all(len(node.host.runs) == 2 for node in nodes))
+        wait_for(lambda: all(len(node.host.runs) == 2 for node in nodes))
         quick = nodes[0].winrm()
         assert run_winrm(quick, quick.open_shell(), "hello")[2] == 0
         assert [node.host.finished for node in nodes] == [["hello"], *[[]] * 11]

@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 import pytest
 import requests
-from simulator_tests.transport.clients import Node, run_psrp, run_winrm, wait_until
+from simulator_tests.transport.clients import Node, run_psrp, run_winrm
 from simulator_tests.transport.echo_host import EchoHost
+from simulator_tests.waiting import wait_for
 from winrm.exceptions import WSManFaultError
 
 from simulator.transport.certificates import FleetCertificate
@@ -52,7 +53,7 @@ def test_a_dropped_link_does_not_bring_a_node_back_that_is_off(node: Node) -> No
     node.server.drop_link(0.2)
     node.server.close_ports()
     with pytest.raises(AssertionError):
-        wait_until(lambda: node.server.is_listening, 0.6)
+        wait_for(lambda: node.server.is_listening, seconds=0.6)
     node.server.drop_link(0.1)
     assert not node.server.is_listening
     node.server.open_ports()
@@ -69,7 +70,7 @@ def test_a_command_can_reboot_its_node(node: Node) -> None:
         run_psrp(pool, "reboot 0.5")
     node.host.wait_for_stopped("sleep 30")
     assert refuses(node, "http")
-    wait_until(lambda: node.server.is_listening)
+    wait_for(lambda: node.server.is_listening)
     with node.psrp() as fresh:
         assert run_psrp(fresh, "hello").output == ["echo=hello"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from simulator_tests.cluster.node_client import eventually
+from simulator_tests.waiting import wait_for
 
 from simulator.machine import commands
 from simulator.machine.machine import Machine
@@ -95,7 +95,7 @@ def test_hyper_v_drops_the_link_after_the_boot(make_machine: MakeMachine, monkey
 
     monkeypatch.setattr(machine.network, "drop_link", noted)
     machine.power.reset()
-    eventually(lambda: drops and machine.network.is_up, "the link was dropped, and is back")
+    wait_for(lambda: drops and machine.network.is_up, "the link was dropped, and is back")
     assert (drops, machine.network.drops) == ([0.3], 1)
 
 

@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 import pytest
+from simulator_tests.waiting import wait_for
 from simulator_tests.windows.updates import (
     DECEMBER,
     NOVEMBER,
@@ -19,7 +20,6 @@ from simulator_tests.windows.updates import (
     set_fault,
     settled,
     status,
-    wait_for,
     wusa,
 )
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from simulator_tests.windows.updates import ask_and_vanish, put, set_fault, settled, status, wait_for, wusa
+from simulator_tests.waiting import wait_for
+from simulator_tests.windows.updates import ask_and_vanish, put, set_fault, settled, status, wusa
 
 from simulator.machine.machine import Machine
 from simulator.windows.updates import update_catalogue, update_package

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from simulator_tests.batches import observe
+from simulator_tests.waiting import wait_for
 from simulator_tests.windows.updates import (
     DECEMBER,
     FILE,
@@ -19,7 +20,6 @@ from simulator_tests.windows.updates import (
     rollups,
     set_fault,
     status,
-    wait_for,
     wusa,
 )
 

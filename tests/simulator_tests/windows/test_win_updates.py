@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.ansible.windows.plugins.action import win_updates as plugin
-from simulator_tests.windows.updates import DECEMBER, NOVEMBER, wait_for
+from simulator_tests.waiting import wait_for
+from simulator_tests.windows.updates import DECEMBER, NOVEMBER
 
 from simulator.machine import faults, modules
 from simulator.machine.ansible_actions import Elevations

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from typing import Any
+
+from simulator_tests.waiting import wait_for
 
 from simulator.machine import faults
 from simulator.machine.machine import Machine
@@ -62,13 +62,6 @@ def status(machine: Machine) -> dict[str, Any]:
     found = machine.families.status["updates"](machine)
     assert isinstance(found, dict)
     return found
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
 
 
 def settled(machine: Machine) -> None:

@@ -4,18 +4,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from simulator_tests.waiting import wait_for
 
 pytestmark = pytest.mark.waits
-
-
-def wait_for(condition):
-    end = time.monotonic() + 60
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    assert condition()
 
 
 def test_a_restart_comes_after_its_delay(shell):
