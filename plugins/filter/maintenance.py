@@ -22,7 +22,10 @@ def maintenance_stage(record: t.Mapping[str, t.Any], stage: str, **values: t.Any
 
 
 def maintenance_selection(records: t.Sequence[t.Mapping[str, t.Any]], play_hosts: t.Sequence[str]) -> dict[str, t.Any]:
-    """Return the hosts that a rollout works on, the hosts that failed, and the hosts that cannot be worked on."""
+    """Return the hosts of a rollout: those to work on, those that failed, and all those that it must not work on.
+
+    The third list has the second's hosts and those that are no longer in the play.
+    """
     return maintenance.select(plain(records), plain(play_hosts))._asdict()
 
 

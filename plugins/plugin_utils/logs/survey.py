@@ -73,7 +73,7 @@ class Survey:
     """Time of the node's clock (UTC, ISO 8601)."""
     boot: str
     free: int
-    """Free bytes on the drive of the work folder."""
+    """Free bytes on drive C, where the node copies the logs and packs the archive."""
     files: tuple[LogFile, ...]
     event_logs: tuple[EventLog, ...]
     services: tuple[ServiceState, ...]

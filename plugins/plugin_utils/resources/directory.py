@@ -223,8 +223,9 @@ def closed(
         folders: Windows paths.
         users: rights of all users other than SYSTEM and administrators.
         content: which content is not trusted (`move_aside`).
-        only_below: restrict access only to folders below this folder. All other folders may be shared, so they are
-            only created. An empty string restricts access to all folders.
+        only_below: folder below which access is restricted. Folders elsewhere may be shared, so they are created if
+            they are missing, and their access stays unchanged. With an empty string, access to all folders is
+            restricted.
         properties: further properties of the folders to which access is restricted.
     """
     guard = {"acl": ADMINISTRATORS_ONLY if users == "none" else READABLE, "guard_parents": True, "move_aside": content}

@@ -17,9 +17,10 @@ BARRIER = Scope("after-all.")
 def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
     """Return the calls of all resources in one list. The order of each resource's calls is kept.
 
-    Two steps alternate: take from each resource its next calls that must run alone, then take from each resource its
-    next calls that may run in parallel, as one group (see docs/wire.md). If a group directly follows another group, the
-    first call of the later group refers to a call of the earlier group, so the node does not merge the groups.
+    Two steps alternate. The first takes from each resource its next calls that must run alone. The second takes from
+    each resource its next calls that may run in parallel, up to a call that refers to one of them; together they are a
+    group (see docs/wire.md). So if a group directly follows another group, it begins with a call that refers to the
+    earlier group, and the node does not merge the two.
 
     Args:
         lanes: the calls of each resource, in the order in which they run. Calls refer only to calls of their own

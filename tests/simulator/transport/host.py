@@ -193,7 +193,7 @@ class ScriptResult:
 
 
 class NodePorts(Protocol):
-    """The operations that a machine can perform on the network ports and the shells of its node.
+    """The operations that a simulated machine can perform on its own network ports and WinRM shells.
 
     The machine may call these methods from any thread, even during a command.
     """
