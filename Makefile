@@ -117,7 +117,7 @@ format: $(READY) ## Let ruff fix and format the Python files
 # By package (-p), so that mypy knows each module by the name under which Ansible or pytest imports it.
 mypy: $(READY)
 	cd $(COLLECTIONS) && MYPYPATH=$(COLLECTIONS) $(BIN)/python -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache/collection -p $(PACKAGE).plugins.plugin_utils
-	cd tests && $(BIN)/python -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache/simulator -p simulator -p wire_provider -p wire_cases -p mutation -p golden -m tallies -m traced_memory -m work_order
+	cd tests && $(BIN)/python -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache/simulator -p simulator -p wire_provider -p wire_cases -p mutation -p golden -m tallies -m sbom_schema -m traced_memory -m work_order
 	$(BIN)/python -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache/packer packer/ansible/build_variables.py packer/fetch_iso.py packer/windows/ansible_playbook.py
 
 yamllint: $(READY)

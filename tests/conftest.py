@@ -16,7 +16,7 @@ from typing import Any
 
 import hypothesis
 import pytest
-from work_order import collection_order, mixed, scope_of
+from work_order import collection_order, mixed, next_scope, scope_of
 
 ROOT = Path(__file__).resolve().parents[1]
 COLLECTION = Path("ansible_collections", "winkube", "node")
@@ -172,7 +172,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give whole files to the workers of `--dist loadgroup`, and not single tests."""
+    """Give whole files to the workers of `--dist loadgroup`, and not single tests, and mix those that compute."""
     if config.getvalue("dist") != "loadgroup":
         return None
     from xdist.scheduler import LoadGroupScheduling
@@ -180,6 +180,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Scheduling(LoadGroupScheduling):  # type: ignore[misc]  # xdist ships no type information
         def _split_scope(self, nodeid: str) -> str:
             return scope_of(nodeid)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            others = [
+                test
+                for other, scopes in self.assigned_work.items()
+                for tests in scopes.values()
+                for test, done in tests.items()
+                if other is not node and not done
+            ]
+            self.workqueue.move_to_end(next_scope(self.workqueue, others), last=False)
+            super()._assign_work_unit(node)
 
     return Scheduling(config, log)
 

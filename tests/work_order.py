@@ -2,20 +2,22 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The order of the tests of a parallel run: tests that wait and tests that compute are mixed, by their folders.
 
-pytest-xdist gives each free worker the next tests of the list. Tests with simulated servers wait more than half of
-their time, and unit tests compute all of it. If all workers run the same sort, the processors first idle and later are
-too few.
+Tests with simulated servers wait more than a third of their time, and unit tests compute all of it. If all workers run
+the same sort, the processors first idle and later are too few. So `mixed` puts both in one list, and `next_scope` takes
+from it what fits to the tests that the other workers run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 Test = TypeVar("Test")
 
 END = {"tests/integration": 0.85, "tests/lint": 0.3, "tests/simulator_tests": 0.95, "tests/unit": 1.0}
 """When the last tests of a folder start, as a part of the run. Short tests at the end keep all workers busy."""
+COMPUTING = ("tests/lint/", "tests/unit/")
+"""The folders of the tests that compute all of their time."""
 LONG = {
     f"tests/unit/{file}.py"
     for file in ("playbooks/test_runs", "playbooks/test_site_runs", "mutation/test_mutation_run")
@@ -69,6 +71,20 @@ def mixed(tests: Sequence[Test], name: Callable[[Test], str]) -> list[Test]:
             starts.append((begun / total, unit))
             begun += len(unit)
     return [test for _, unit in sorted(starts, key=lambda start: start[0]) for test in unit]
+
+
+def next_scope(queue: Mapping[str, Iterable[str]], others: Iterable[str]) -> str:
+    """Return the scope that a free worker gets: one that computes only if no other worker computes, where possible.
+
+    Args:
+        queue: the scopes that no worker has yet, in order. Each has its tests' node IDs.
+        others: node IDs of tests that the other workers run.
+    """
+    if any(test.startswith(COMPUTING) for test in others):
+        for scope, tests in queue.items():
+            if not next(iter(tests)).startswith(COMPUTING):
+                return scope
+    return next(iter(queue))
 
 
 def collection_order(files: Sequence[Test], worker: int, workers: int) -> list[Test]:

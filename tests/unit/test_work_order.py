@@ -8,7 +8,7 @@ import itertools
 from pathlib import Path
 
 import pytest
-from work_order import END, LONG, collection_order, folder_of, mixed, scope_of, unit_of
+from work_order import END, LONG, collection_order, folder_of, mixed, next_scope, scope_of, unit_of
 
 NAMES = [
     *(f"tests/integration/test_{file}.py::test_{test}@{file}" for file in range(30) for test in range(8)),
@@ -57,6 +57,28 @@ def test_workers_get_groups_and_files_but_single_tests_of_long_files() -> None:
     assert scope_of("tests/unit/test_names.py::test_names[a@b]") == "tests/unit/test_names.py"
     runs = "tests/unit/playbooks/test_runs.py::test_a_run[site]"
     assert scope_of(runs) == runs
+
+
+UNIT, LINT, PLAN = (
+    "tests/unit/test_a.py::test_a",
+    "tests/lint/test_lint.py::test_b",
+    "tests/integration/c.py::test@plan",
+)
+
+
+@pytest.mark.parametrize(
+    ("queue", "others", "expected"),
+    [
+        ([UNIT, PLAN], [PLAN, PLAN], UNIT),
+        ([PLAN, UNIT], [PLAN, PLAN], PLAN),
+        ([UNIT, LINT, PLAN], [PLAN, LINT], PLAN),
+        ([UNIT, LINT, PLAN], [UNIT], PLAN),
+        ([UNIT, LINT], [UNIT, LINT], UNIT),
+        ([UNIT, PLAN], [], UNIT),
+    ],
+)
+def test_one_worker_computes_as_long_as_others_can_wait(queue: list[str], others: list[str], expected: str) -> None:
+    assert next_scope({scope_of(test): {test: False} for test in queue}, others) == scope_of(expected)
 
 
 def test_long_files_exist(repository: Path) -> None:

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
+import sbom_schema
 from integration.imaging import install, put
 from unit.altered_node import ODD, Altered, Recording, places, replaced
 
@@ -61,7 +60,6 @@ def test_values_of_any_type_end_in_an_error_or_in_valid_documents(machine: Machi
     recording = Recording(machine)
     honest = outcome(recording)
     assert isinstance(honest, dict)
-    validator = JsonStrictValidator(SchemaVersion.V1_5)
     choice = random.Random(17)
     by_call: dict[str, list[tuple[t.Any, ...]]] = {}
     for path in places(recording.wires):
@@ -75,7 +73,7 @@ def test_values_of_any_type_end_in_an_error_or_in_valid_documents(machine: Machi
         end = outcome(Altered(replaced(recording.wires, path, value)))
         ends["documents" if isinstance(end, dict) else "error"] += 1
         if isinstance(end, dict):
-            assert validator.validate_str(end["sbom"]) is None, (path, value)
+            assert sbom_schema.objection(end["sbom"]) is None, (path, value)
             assert contents.from_json(end["json"], "notes").release == "20261126.1a2b3c4d"
             assert not re.search(r"\x1b", "".join(end.values())), (path, value)
     assert min(ends.values()) > 10, ends
