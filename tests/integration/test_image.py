@@ -353,6 +353,7 @@ def test_user_data_leaves_no_secret_and_runs_once(site: Site, driven: Machine) -
     # write_files has no access lists, so the folder gives it one.
     assert set(re.findall(r";;;(\w+)\)", driven.files.sddl(kubeadm))) == {"SY", "BA"}
     assert driven.host_name == DRIVEN
+    wait_for(lambda: driven.services.get("cloudbase-init").state == "Stopped", "cloudbase-init has ended")  # type: ignore[union-attr]
     driven.services.start("cloudbase-init")
     wait_for(lambda: log_of(driven).count(DONE) == 1 + log.count(DONE), "it has run again")
     assert driven.files.read_text(STEPS).split() == ["before", "after"]

@@ -371,7 +371,7 @@ class Builder:
             self.made.signed = True
 
     def _replaced(self, entry: IndexEntry) -> bool:
-        """Return whether newer archives of the same image replace an entry, as happens when the image's tag has moved."""
+        """Return whether newer archives of the same image replace an entry, as when the image's tag has moved."""
         if entry.kind != "container-image":
             return False
         others = [other for other in self.made.entries.values() if (other.kind, other.name) == (entry.kind, entry.name)]
