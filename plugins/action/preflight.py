@@ -30,7 +30,7 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return the problems with the variables of the host, one sentence each.
+        """Check the variables of the host, and return the problems, one sentence each, or warnings if there are none.
 
         If there are problems, the task fails unless the option `fail` is false.
         """

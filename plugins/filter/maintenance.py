@@ -22,9 +22,9 @@ def maintenance_stage(record: t.Mapping[str, t.Any], stage: str, **values: t.Any
 
 
 def maintenance_selection(records: t.Sequence[t.Mapping[str, t.Any]], play_hosts: t.Sequence[str]) -> dict[str, t.Any]:
-    """Return the hosts of a rollout: those to work on, those that failed, and all those that it must not work on.
+    """Return the hosts of a rollout in three lists: `chosen`, the hosts to work on, `failed` and `refused`.
 
-    The third list has the second's hosts and those that are no longer in the play.
+    `refused` contains the failed hosts and those that are no longer in the play. None of them may be worked on.
     """
     return maintenance.select(plain(records), plain(play_hosts))._asdict()
 

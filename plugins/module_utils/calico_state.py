@@ -32,7 +32,7 @@ _FOLDERS = {"cniBinDir": "/opt/cni/bin", "cniConfigDir": "/etc/cni/net.d", "cniL
 Source: tigera/operator, pkg/render/windows.go, DefaultWindowsCNIDirectories.
 """
 _USES = ("Workload",)
-"""The `allowedUses` of an IPPool that does not set them. The default uses that do not concern pods are omitted."""
+"""The default `allowedUses` of an IPPool, without the uses that do not concern pods."""
 _VXLAN = {
     "vni": ("FELIX_VXLANVNI", "vxlanVNI"),
     "port": ("FELIX_VXLANPORT", "vxlanPort"),

@@ -233,7 +233,7 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
     ),
 }
 """Maps each purpose of a run to the permissions that it needs. The permissions for pod networks must cover the objects
-that plugin_utils/pod_networks builds. Those for `change_network` depend on the cluster (see `removals`)."""
+that plugin_utils/pod_networks builds. The permissions for `change_network` depend on the cluster (see `removals`)."""
 
 FLANNEL_DAEMON_SET = "kube-flannel/kube-flannel-windows"
 REMOVALS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -310,11 +310,11 @@ def describe(need: RequiredAccess) -> str:
 
 
 def allowed(cluster: Cluster, need: RequiredAccess, verb: str) -> bool:
-    """Return whether the current credentials allow a request with a given verb, for example `create`.
+    """Return whether the current credentials include a permission for a given verb, for example `create`.
 
     Args:
         cluster: the cluster.
-        need: the permission that the request needs.
+        need: the permission.
         verb: one of the permission's verbs.
     """
     resource, dummy, subresource = need.resource.partition("/")

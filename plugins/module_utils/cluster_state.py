@@ -140,12 +140,15 @@ def place(daemon_set: t.Mapping[str, t.Any]) -> str:
 
 
 def unbound_daemon_sets(existing: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
-    """Return the DaemonSets that may run on nodes with any operating system, and the tools that manage them.
+    """Return the DaemonSets whose pods may run on nodes with any operating system.
 
     Each of these DaemonSets has no node selector and no node affinity for the label `kubernetes.io/os`.
 
     Args:
         existing: the DaemonSets of the cluster.
+
+    Returns:
+        A mapping for each DaemonSet, with its `namespace`, its `name`, and the keys that `managed_by` returns.
     """
     unbound = []
     for item in existing:
@@ -158,10 +161,14 @@ def unbound_daemon_sets(existing: t.Iterable[t.Mapping[str, t.Any]]) -> list[dic
 
 
 def managed_by(metadata: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return an object's controller as `KIND NAME`, and the labels and annotations that show which tool manages it.
+    """Return the controller, labels and annotations that show which tool manages an object.
 
     Args:
         metadata: the object's metadata.
+
+    Returns:
+        A mapping with `owner`, the object's controller as `KIND NAME` or an empty string if it has none, and with
+        `managers`, the labels and annotations that name a tool.
     """
     owner = next((one for one in metadata.get("ownerReferences") or () if one.get("controller")), None)
     marks = {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}

@@ -45,7 +45,10 @@ class Cordon(t.NamedTuple):
 
 
 def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
-    """Return whether a node is cordoned, and by whom. If the annotation is invalid, the owner is `unknown`."""
+    """Return whether a node is cordoned, and the content of its annotation (None if it has no annotation).
+
+    If the annotation is invalid, all fields of its content are `unknown`.
+    """
     text = (node["metadata"].get("annotations") or {}).get(ANNOTATION)
     unschedulable = bool((node.get("spec") or {}).get("unschedulable"))
     if text is None:

@@ -113,7 +113,7 @@ class NodeDrain:
             self._last_error = str(error)
 
     def give_up(self, seconds: float) -> None:
-        """End the drain because its time limit is reached, and report which pods remain.
+        """End the drain because its time limit has been reached, and report which pods remain.
 
         Args:
             seconds: the time limit.
@@ -254,7 +254,8 @@ def drain(
 
     Returns:
         A mapping from each node's name to its result. The result contains the `status` (drained, checked, refused,
-        timeout or failed), the message `msg`, and what was done.
+        timeout or failed), the message `msg`, the `evicted` and `ignored` pods, and the other keys of
+        `NodeDrain.result`.
     """
     nodes = [NodeDrain(api, name, options) for name in dict.fromkeys(names)]
     begin = clock()

@@ -25,7 +25,8 @@ def change_nodes(
 ) -> None:
     """Change nodes one after the other, and exit the module.
 
-    Each change is tried at least once. After a temporary error, it is repeated until the module's `timeout` has passed.
+    Each change is tried at least once. A change that fails with a temporary error is repeated until it succeeds, or
+    until the module's `timeout` has passed.
 
     Args:
         module: the running module. It fails if a node could not be changed.

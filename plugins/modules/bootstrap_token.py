@@ -21,8 +21,8 @@ options:
   state:
     description:
       - V(present) creates new tokens. If one of them cannot be created, the others are deleted.
-      - V(absent) deletes the tokens in O(token_ids). If the API server cannot be reached, the module waits up to two
-        minutes for it.
+      - V(absent) deletes the tokens in O(token_ids). If the API server cannot be reached, this is tried for up to two
+        minutes.
       - V(permitted) creates no tokens. It only grants the group C(system:bootstrappers:winkube:node-token) the roles
         that C(kubeadm join) needs, for tokens that C(kubeadm token create) creates with C(--groups).
     type: str

@@ -15,9 +15,9 @@ description:
   - A ConfigMap (O(record)) lists the objects of the set. An object that is in this list but no longer in the set is
     deleted, if it still has the label O(label). Namespaces, objects that existed before the module applied them for the
     first time, and objects that other programs have applied since then (C(kubectl apply), Helm, or server-side apply)
-    are not deleted. They lose the label O(label), except for a namespace that no other program has applied. They also
-    lose other labels that no other program has applied, unless the API server would remove further fields together with
-    these labels.
+    are not deleted. They lose the label O(label), except for a namespace that the module created and no other program
+    has applied. They also lose other labels that no other program has applied, unless the API server would remove
+    further fields together with these labels.
   - If another program has set a field differently, the task fails before it changes anything, unless
     O(force_conflicts=true).
   - Runs on the controller or a control plane host, never on a Windows node.

@@ -323,7 +323,7 @@ def check(module: AnsibleModule, cluster: Cluster, api: NetworkCheckApi, nodes: 
 
 
 def end_orderly(*dummy: t.Any) -> t.NoReturn:
-    """End the module with an exception, so that it deletes its namespace. Later signals do not stop the deletion."""
+    """Handle a signal: ignore later signals, and raise SystemExit, so that the module deletes its namespace."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     raise SystemExit(1)

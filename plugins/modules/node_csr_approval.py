@@ -12,10 +12,10 @@ version_added: "0.1.0"
 description:
   - Waits for the certificate signing requests of kubelets that join with tokens of M(winkube.node.bootstrap_token), and
     approves only these requests.
-  - A request is approved if it was made with the token of a node that is not Ready, for the signer
-    C(kubernetes.io/kube-apiserver-client-kubelet), with the usages of a kubelet, the common name C(system:node:)
-    followed by that node's name, C(system:nodes) as the only organization, and no extensions such as subject
-    alternative names.
+  - A request is approved if it was made with the token of a node that is not Ready, and if it has the content that a
+    kubelet's request has. This is the signer C(kubernetes.io/kube-apiserver-client-kubelet), the usages of a kubelet,
+    the common name C(system:node:) followed by that node's name, C(system:nodes) as the only organization, and no
+    extensions such as subject alternative names.
   - If there are requests with different keys for the same node, none of them is approved.
   - Deletes the token of each node that has registered with its certificate. The task ends when all nodes have
     registered, when the remaining tokens have expired or have been deleted, or after O(timeout).
@@ -90,7 +90,10 @@ POLL_SECONDS = 1.0
 
 
 def mark(node: t.Mapping[str, t.Any] | None) -> tuple[str, str]:
-    """Return the uid and the last heartbeat of a Node object, which change when its kubelet registers or reports."""
+    """Return the UID and the last heartbeat of a Node object, or two empty strings if it does not exist.
+
+    A new UID shows that the kubelet has registered again, and a new heartbeat that it has reported.
+    """
     if node is None:
         return ("", "")
     beats = (str(one.get("lastHeartbeatTime")) for one in conditions(node) if one.get("type") == "Ready")

@@ -43,7 +43,7 @@ def is_applied_by_others(item: t.Mapping[str, t.Any], manager: str) -> bool:
 
 
 def without_labels(item: t.Mapping[str, t.Any] | None) -> Object:
-    """Return the result of `comparable` without labels.
+    """Return an object as `comparable` does, but without its labels.
 
     Args:
         item: the object, or None if it does not exist.

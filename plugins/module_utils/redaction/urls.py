@@ -12,7 +12,7 @@ _NO_PORT = r"(?!\d{1,5}(?:[/?#,\s]|\Z))"
 _NO_DIGEST = r"(?!sha256:)"
 """Excludes references of container images with a digest (`pause@sha256:…`), whose @ does not follow a user."""
 _BUNDLE_TOKEN = re.compile(r"~[A-Za-z0-9_-]{32,}(?=/|$)")
-"""A part of a path that contains a token, such as the token of a served bundle."""
+"""Matches a part of a path that is the token of a served bundle."""
 _QUERY = re.compile(r"(?<=[\w/])\?\S+")
 
 
@@ -24,7 +24,7 @@ def _user(end: str, longest: int) -> str:
 
     Args:
         end: characters that end a URL, in the syntax of a character class of a regular expression.
-        longest: maximum length in characters.
+        longest: maximum length of the password, or of a user without a password, in characters.
     """
     with_password = rf"[^/?#:@\[{end}]{{0,256}}:{_NO_PORT}[^{end}]{{1,{longest}}}"
     # A token can be a user without a password.
