@@ -143,7 +143,7 @@ def pending_reason(pod: Object) -> str:
 
 
 def pending_pods(cluster: Cluster) -> dict[str, list[str]]:
-    """Return the pods that are assigned to a node but do not start, by node.
+    """Return the pods that are assigned to a node but do not start, each with the reason, by node name.
 
     Raises:
         ApiError: the request failed.

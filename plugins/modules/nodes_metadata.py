@@ -95,7 +95,7 @@ def apply(module: AnsibleModule, api: NodeApi, done: dict[str, t.Any]) -> None:
     """Set the labels and annotations of all nodes that are not in `done` yet, and add the changes to `done`.
 
     Raises:
-        ApiError: a request failed.
+        ApiError: a request failed, or (except in check mode) the cluster has no such node.
     """
     nodes = {node["metadata"]["name"]: node for node in api.nodes()}
     for name, expected in module.params["metadata"].items():

@@ -79,7 +79,7 @@ from ..module_utils.node_changes import change_nodes
 
 
 def uncordon(api: NodeApi, name: str, owner: str, dry: bool) -> dict[str, t.Any]:
-    """Uncordon a node if the owner cordoned it, and return the result for this node.
+    """Uncordon a node if it was cordoned for `owner`, and return the result for this node.
 
     Raises:
         ApiError: the node could not be uncordoned.

@@ -30,7 +30,7 @@ def exempt_inherited_objects() -> None:
     """Exempt the objects that forked processes inherit, so that garbage collections in these processes skip them.
 
     Call this function in Ansible's main process, which imports action plugins before it forks workers. The main process
-    itself collects garbage as before. It must never freeze its own objects, not even while it forks, because
-    `gc.unfreeze` moves all of them to the oldest generation, in which garbage would then hardly ever be collected.
+    itself collects garbage as before. It must never freeze its own objects, not even while it forks:
+    `gc.unfreeze` would move all of them to the oldest generation, in which garbage is hardly ever collected.
     """
     os.register_at_fork(after_in_child=gc.freeze)

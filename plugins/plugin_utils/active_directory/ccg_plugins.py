@@ -14,7 +14,10 @@ from .credential_spec import GUID
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CcgPlugin:
-    """A plugin from which CCG gets the credentials of a domain account if the machine is not in the domain."""
+    """A plugin of Container Credential Guard (CCG).
+
+    On a machine that is not in the domain, CCG gets the credentials of a domain account from the plugin.
+    """
 
     name: str
     """Name of the plugin's folder, and of its artifact."""

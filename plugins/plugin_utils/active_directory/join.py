@@ -3,8 +3,9 @@
 """Join a machine to a domain with microsoft.ad.membership and reboot it, unless it is already a member.
 
 PowerShell's Add-Computer needs a credential object, which no call of a batch (docs/wire.md) can create, and an offline
-join needs a Windows API. microsoft.ad.membership supports both kinds of joins. It does not detect a join that waits for
-a reboot, and accepts data of an offline join to any domain, so this code detects such a join and verifies the domain.
+join needs a Windows API. microsoft.ad.membership supports online and offline joins. It does not detect a join that
+waits for a reboot, so this code detects it. It accepts the data of an offline join to any domain, so this code verifies
+the machine's domain after the join.
 """
 
 from __future__ import annotations

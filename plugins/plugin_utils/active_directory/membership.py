@@ -84,7 +84,7 @@ def read(results: t.Mapping[str, CallResult]) -> DomainState:
 
 
 def problems(state: DomainState, domain: str, *, joined: bool) -> t.Iterator[str]:
-    """Yield the reasons why a machine cannot join a domain, or nothing if it can join or is already a member.
+    """Yield the reason why a machine cannot join a domain, or nothing if it can join or is already a member.
 
     Args:
         state: what the machine reports.

@@ -157,7 +157,7 @@ def find_kind(name: object, known: t.Mapping[str, Kind], *, has_url: bool = Fals
         has_url: whether a URL is given, in which case any valid name is accepted.
 
     Raises:
-        UnknownKindError: the kind is unknown, or has no URL.
+        UnknownKindError: the kind is unknown or has no URL, and `has_url` is false; or the name is invalid.
     """
     text = name if isinstance(name, str) else ""
     kind = known.get(text)

@@ -68,9 +68,9 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
 
 
 def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Unverified]:
-    """Return the unverified downloads of roles, and the sites whose downloads nothing verifies.
+    """Return the roles' downloads without a checksum, and the sites that deliver files and checksums over plain HTTP.
 
-    No message names an inventory host, so that reports can merge equal messages.
+    No entry names an inventory host, so that reports can merge equal entries.
 
     Args:
         values: the roles' variables that are set.

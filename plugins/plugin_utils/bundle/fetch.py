@@ -81,7 +81,7 @@ class FetchSource:
     CURL_CA_BUNDLE are trusted, or else those that the `requests` library trusts by default."""
     verify: bool = True
     inside: frozenset[str] | None = None
-    """Hosts to allow in URLs from untrusted documents even if they are not public, or None to allow all hosts."""
+    """For a URL from an untrusted document: hosts to allow although they are not public. None allows all hosts."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

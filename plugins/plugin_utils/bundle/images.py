@@ -161,8 +161,8 @@ def supported_entries(entries: t.Sequence[Descriptor], windows: str) -> list[Des
     """Return the entries of an image index that containerd accepts on a version of Windows Server, best match first.
 
     An archive needs all of these entries: `ctr images import` reads every entry that matches the node's platform, and
-    fails if one is not in the archive (containerd/containerd#12908, #11344). Entries of other platforms may be missing
-    (containerd/containerd#9554). So the index and its digest can stay unchanged.
+    fails if one is not in the archive (containerd/containerd#12908, #11344). The manifests of other platforms may be
+    missing from the archive (containerd/containerd#9554), so the index and its digest can stay unchanged.
     """
 
     def order(entry: Descriptor) -> tuple[bool, list[int]]:

@@ -52,8 +52,8 @@ class Image:
 
     top: Descriptor
     manifests: t.Mapping[str, tuple[Manifest, ...]]
-    """Maps each version of Windows Server to its manifests. Each tuple has the best match first, and is empty if
-    nothing matches."""
+    """Maps each version of Windows Server to the manifests for it, the best match first. The tuple is empty if nothing
+    matches."""
     documents: t.Mapping[str, bytes]
     """Maps digests to the bytes of the index (if there is one) and of the manifests."""
 
@@ -273,10 +273,10 @@ def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[RegistryEndp
 
     Args:
         host: the host in the reference.
-        registries: `container_runtime_registries`, which maps hosts to entries. An entry has `server`, `mirrors` (URLs,
-            or mappings with `url`), and, for the server and each mirror, `username`, `password`, `headers`, `ca`,
-            `skip_verify` and `override_path`. The entry `_default` is for hosts without an entry, as in containerd
-            (docs/hosts.md).
+        registries: `container_runtime_registries`, which maps hosts to entries. An entry has `server` and `mirrors`
+            (URLs, or mappings with `url`). `username`, `password`, `headers`, `ca`, `skip_verify` and `override_path`
+            apply to the server if they are in the entry, and to a mirror if they are in its mapping. The entry
+            `_default` is for hosts without an entry, as in containerd (docs/hosts.md).
 
     Raises:
         BundleError: an entry has an invalid URL or CA certificate.

@@ -61,7 +61,7 @@ class ServedBundle:
 
 
 def revoke(path: str, tokens: t.Iterable[str]) -> None:
-    """Revoke tokens by adding them to the file that the server watches.
+    """Revoke tokens by adding their fingerprints to the file that the server watches.
 
     Args:
         path: path of the file; see `ServedBundle.revoked`.
@@ -137,7 +137,7 @@ def stop(pid: int) -> None:
 
 
 def _play() -> int:
-    """Return the process ID of ansible-playbook, whether the task runs in that process or in a child process."""
+    """Return the process ID of ansible-playbook. The task runs in that process or in a child process of it."""
     parent = multiprocessing.parent_process()
     return parent.pid if parent is not None and parent.pid else os.getpid()
 
@@ -167,8 +167,8 @@ def _refused(why: str, bind: str, port: int, certificate: str) -> str:
 def address_of(host: str, hostvars: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
     """Return the address of a host, or a host name if no address is known.
 
-    A machine that replace_nodes.yml has not created yet has no address. Return the address of the machine that it
-    replaces instead, which is in the same network.
+    A machine that replace_nodes.yml has not created yet has no address. In that case, return the address of the
+    machine that it replaces, because both are in the same network.
 
     Args:
         host: name of the host.

@@ -53,7 +53,9 @@ def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[I
 
 
 def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> dict[str, IndexEntry]:
-    """Return the entries of the index that was signed last, even if the run was killed before the files were in place.
+    """Return the entries of the index that was signed last.
+
+    This works even if the run that signed it was killed before it moved the files to their final places.
 
     Args:
         directory: the bundle's folder.

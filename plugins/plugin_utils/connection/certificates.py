@@ -142,8 +142,8 @@ def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Cer
 def renewed_names(certificate: x509.Certificate, more: t.Iterable[str]) -> list[str]:
     """Return the DNS names and addresses for a new certificate: those of the current certificate, and those in `more`.
 
-    A name that is neither a DNS name nor an address is left out: a node could otherwise add other fields to the
-    certificate extension, whose text consists of the names.
+    A name that is neither a DNS name nor an address is left out. The text of the certificate extension is built from
+    the names, so a node could otherwise use such a name to add fields to the extension.
 
     Args:
         certificate: the certificate in use.

@@ -19,8 +19,8 @@ AUTH_LIBRARIES = {
     ("winrm", "kerberos"): ("kerberos", "pywinrm[kerberos]"),
     ("winrm", "credssp"): ("requests_credssp", "pywinrm[credssp]"),
 }
-"""Maps each connection plugin and authentication method to the Python module that they need, and to the package that
-provides the module.
+"""Maps each pair of connection plugin and authentication method to the Python module that it needs, and to the package
+that provides the module.
 Source: the extras of pypsrp 0.9 and pywinrm 0.5."""
 _SEALING = ("ntlm", "negotiate", "kerberos", "credssp")
 """Authentication methods that establish a key for message encryption."""

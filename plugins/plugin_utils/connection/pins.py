@@ -65,7 +65,10 @@ def update_pins(
 
 @contextlib.contextmanager
 def _locked(path: pathlib.Path) -> t.Iterator[None]:
-    """Lock out other processes on this controller, with a separate lock file because the updated file is replaced."""
+    """Lock out other processes on this controller.
+
+    The lock is on a separate file, because an update replaces the file of certificates.
+    """
     # All users who may write to the folder may change the pins, so they must be able to open the lock file.
     descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDONLY | os.O_CREAT, 0o644)
     try:

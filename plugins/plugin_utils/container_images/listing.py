@@ -221,7 +221,7 @@ def kept(images: t.Sequence[ContainerImage], more: t.Sequence[str] = ()) -> tupl
 def load_options(options: t.Mapping[str, t.Any]) -> list[Resource]:
     """Return the resources that the options of the container_images module request.
 
-    The resources are files that configure image registries, the removal of unused images, and container images.
+    These are the container images, the removal of unused images, and files that configure image registries.
 
     Raises:
         ResourceError: an option is invalid.

@@ -84,7 +84,7 @@ def finding(cause: str, *evidence: str) -> FoundCause:
 
 
 def ranked(findings: t.Iterable[FoundCause]) -> tuple[RankedCause, ...]:
-    """Return the causes that were found, sorted for the report, each with the cause that led to it.
+    """Return the causes that were found, sorted for the report. A consequence names the cause that led to it.
 
     Independent causes come first, then consequences. Both groups have the order of data/node_causes.yml. If a cause was
     found several times, it is returned once, with all evidence.

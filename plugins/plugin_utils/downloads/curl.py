@@ -184,7 +184,7 @@ def is_encrypted(url: str) -> bool:
 
 
 def ask(call_id: str, url: str, route: DownloadRoute, *, version: Version = ()) -> Call:
-    """Return the call that reads a file's size and ETag by requesting its first byte, which all servers allow.
+    """Return the call that reads a file's size and ETag by requesting its first byte.
 
     The call's output contains response headers. They may contain signed URLs of redirects, so the call must be part of
     a private batch, whose output is not shown.

@@ -32,15 +32,19 @@ class Answers:
         self.first = self.first or self.latest
 
     def of_resource(self, position: int) -> tuple[dict[str, CallResult], dict[str, CallResult]]:
-        """Return the results of a resource's last observation and of its change, by the resource's own call IDs."""
+        """Return the results of a resource's last observation, and the results of its change, as two mappings.
+
+        The keys are the resource's own call IDs.
+        """
         observed = self.questions.answers(self.latest, position) if self.questions else {}
         return observed, scope(position).results(self.applied)
 
     def to_first(self, calls: t.Sequence[Call]) -> dict[str, CallResult]:
         """Return what the first observation returned for the commands in `calls`, by the IDs of these calls.
 
-        Any resource may have run the same command under any ID. The calls must run programs, because only the command
-        and its arguments are compared, not the parameters of cmdlets and verbs.
+        It does not matter which resource ran a command, or under which ID. Commands without a result are left out. The
+        calls must run programs, because only the command and its arguments are compared, not the parameters of cmdlets
+        and verbs.
         """
         if self.questions is None:
             return {}

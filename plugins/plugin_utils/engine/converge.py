@@ -155,7 +155,7 @@ class Convergence:
             self.outcome.remote_commands = self._node.remote_commands
 
     def _apply_until_stable(self, now: list[Planned]) -> list[Planned]:
-        """Make the changes after which the node must be observed again, and return the remaining plan.
+        """Make the changes that require a new observation, observe the node after each, and return the remaining plan.
 
         The remaining plan is empty if the run cannot continue.
         """
