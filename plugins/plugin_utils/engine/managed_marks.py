@@ -14,9 +14,9 @@ from .changes import remove, update
 from .resource import Change, Resource
 
 KEY = "HKLM:\\SOFTWARE\\winkube\\managed"
-"""Registry key with a value for each managed resource. The value's name is the resource's title. Its data has no
-meaning, with two exceptions: for a temporarily disabled service, it is the previous start mode, and for the password
-of the built-in administrator, it is the SID of the account."""
+"""Registry key with a value for each managed resource. The value's name is the resource's title. The value's data has
+no meaning, with two exceptions: for a temporarily disabled service, the data is the previous start mode, and for the
+password of the built-in administrator, it is the SID of the account."""
 
 
 def registry_entry(resource: Resource) -> dict[str, Json]:

@@ -278,8 +278,8 @@ def _size(calls: t.Sequence[Call]) -> int:
 def apply_calls(planned: Planned) -> list[Call]:
     """Return copies of a change's calls for a batch, with prefixed IDs.
 
-    The copies are secret if the resource has `no_log`. If a call of an independent resource fails, only the
-    remaining calls of this resource are skipped.
+    The copies are secret if the resource has `no_log`. If a call of an independent resource fails, the batch skips
+    this resource's remaining calls, except those with `always`, and continues with the next resource.
     """
     calls: list[Call] = []
     essential: str | None = None
@@ -359,6 +359,6 @@ def failed_call(planned: Planned, calls: t.Mapping[str, CallResult], stopped: St
 
 
 def is_done(planned: Planned, calls: t.Mapping[str, CallResult], stopped: Stopped | None) -> bool:
-    """Return whether a change is complete because all of its calls were reached and none made the change fail."""
+    """Return whether a change is complete: all of its calls were reached, and none made the change fail."""
     reached = all(planned.scope.id(call.id) in calls for call in planned.change.calls)
     return reached and failed_call(planned, calls, stopped) is None

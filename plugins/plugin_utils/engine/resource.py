@@ -29,8 +29,8 @@ class SizeProbe(abc.ABC):
     They may contain secrets: Ansible does not show what these calls return. However, `size` cannot read the results of
     calls that are marked `secret`."""
     later: bool = False
-    """Whether the size may be unknown until earlier changes of the plan are made, for example because a container
-    runtime that is not installed yet cannot ask a registry. Such a change is measured again just before it is made."""
+    """Whether the size may be unknown until earlier changes of the plan are made. For example, a container runtime that
+    is not installed yet cannot ask a registry. The size is then measured again just before the change is made."""
 
     @abc.abstractmethod
     def size(self, results: Results) -> int | t.Mapping[str, int] | None:
@@ -57,8 +57,8 @@ class SpaceRequirement:
     probe: SizeProbe | None = None
     """The probe that determines the size if `size` is None."""
     unpacks: str | None = None
-    """The Windows path of the archive that the change unpacks. If an earlier change writes this archive (the
-    `path` of its requirement is the archive), the size of this requirement is UNPACKED times the archive's size."""
+    """The Windows path of the archive that the change unpacks. If `size` is None and an earlier change of the plan
+    writes this archive, the change is expected to need UNPACKED times the archive's size."""
 
     UNPACKED: t.ClassVar[int] = 4
     """How many times larger than its archive an unpacked program may be. Go programs such as those of Kubernetes and
@@ -100,8 +100,8 @@ class Change:
     calls: tuple[Call, ...]
     """The calls that make the change. Their ids are local to the resource."""
     reboot: t.Literal["never", "if_reported", "always"] = "never"
-    """Whether the node reboots before later changes: never, only if a result reports RestartNeeded=Yes, or always.
-    Consecutive changes that may need a reboot share one reboot."""
+    """Whether the node reboots before later changes are made: `never`, `if_reported` (only if a result reports
+    RestartNeeded=Yes), or `always`. Consecutive changes that may need a reboot share one reboot."""
     reboot_codes: tuple[int, ...] = ()
     """Exit codes with which the change's programs report that a reboot is needed. The node then reboots at the end of
     the batch, after the batch's other changes."""
@@ -224,7 +224,7 @@ class Resource(abc.ABC):
 
     @property
     def brings(self) -> str | None:
-        """The Windows path of the file that the resource puts on the node, or None if no other resource can need it."""
+        """The Windows path of the file that the resource provides to other resources, or None if there is none."""
         return None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses

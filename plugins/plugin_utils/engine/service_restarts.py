@@ -32,7 +32,9 @@ def started_before(changes: t.Sequence[Planned]) -> set[str]:
 
 
 def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) -> tuple[list[Call], list[Call]]:
-    """Return the calls to add at the start and at the end of a batch. They restart services that run at both times.
+    """Return two lists of calls: one to add at the start of a batch, and one to add at its end.
+
+    The calls at the end restart those services that were running at the start and are still running.
 
     Args:
         services: names of the services.

@@ -4,7 +4,7 @@
 
 Pulls use CRI (`crictl pull`), because containerd then reads certs.d, uses the proxies of its service and drops unpacked
 layers (discard_unpacked_layers). `ctr images pull` reads certs.d only with --hosts-dir and ignores
-discard_unpacked_layers, so machine images would be 1.5 times as large (containerd docs/hosts.md;
+discard_unpacked_layers, which would make golden images 1.5 times as large (containerd docs/hosts.md;
 cmd/ctr/commands/images/pull.go). ctr does what CRI does not offer: it lists, checks, tags, labels, imports and removes
 images.
 """

@@ -4,8 +4,8 @@
 
 Otherwise, all machines from an image would share the password of the image. PowerShell's Set-LocalUser
 needs a SecureString, which no call of a batch can create, so ansible.windows.win_user sets the password. A registry
-value marks a machine whose password has been set. It contains the administrator's SID, which differs for each machine
-that starts from an image.
+value marks a machine whose password has been set. The value contains the administrator's SID, which differs for each
+machine that starts from an image. So a mark that comes from the image does not count.
 """
 
 from __future__ import annotations

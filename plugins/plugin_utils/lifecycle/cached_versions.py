@@ -35,7 +35,7 @@ _FINDS: t.Mapping[str, str] = {"Remove-Item": "Get-Item", "Remove-ItemProperty":
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VersionedComponent:
-    """A part of a node whose version a new machine may choose: Kubernetes, a container runtime or a network program."""
+    """A component whose version a new machine can choose: Kubernetes, a container runtime or a network program."""
 
     kind: str
     """The kind of the component's artifacts, such as `containerd`. No two components have the same kind."""
@@ -110,12 +110,15 @@ class VersionPlans:
         return [*self._installed, *(one for variant in self._variants for one in variant.resources)]
 
     def plan(self, questions: Questions, calls: t.Mapping[str, CallResult], windows: WindowsInfo) -> InstallationPlan:
-        """Compare the cached versions' resources with the machine's state, and return the installable versions.
+        """Compare the cached versions' resources with the machine's state.
 
         Args:
             questions: the questions about `resources`; questions about other resources may follow them.
             calls: the results of the questions, by call id.
             windows: the machine's version of Windows.
+
+        Returns:
+            The installable versions and the reasons why others are refused, or only the machine's pending resources.
 
         Raises:
             ResourceError: the machine cannot have a resource as described, or its state could not be read.
@@ -158,7 +161,7 @@ def _independent(
     """Return the versions that share no resource with versions of other components, and why all others are refused.
 
     A machine may install versions of several components. Each batch assumes that the other components have the versions
-    of the image, so if two batches changed the same resource, the later one would undo the change of the earlier one.
+    of the image. If two batches changed the same resource, the later one would undo the earlier one's change.
     """
     components: dict[tuple[str, str], set[str]] = {}
     for version, changes in candidates:
@@ -182,7 +185,7 @@ def _identity(resource: Resource) -> tuple[str, str]:
 def installable(
     component: VersionedComponent, version: str, resources: t.Sequence[Resource], batch: str = ""
 ) -> InstallableVersion:
-    """Return a version with the paths of its archive and of the file that records which archive was unpacked.
+    """Return an installable version: its archive, the file that records the unpacked archive, and its batch.
 
     Args:
         component: the component that is installed.
@@ -289,8 +292,8 @@ def repeatable(calls: t.Iterable[Call]) -> t.Iterator[Call]:
 def _starts_twice(calls: t.Iterable[Call], changes: t.Sequence[Planned]) -> tuple[list[Call], list[Call]]:
     """Return the calls of a batch, and additional calls that start interrupted services once more at the end.
 
-    The first start of a service may fail, because an older program might not start with the configuration of a newer
-    one, and only a later change replaces this configuration.
+    The first start can fail: a change that replaces a service's program also starts the service, but an older program
+    might not start with the configuration of a newer one. A later change replaces this configuration.
     """
     starts = {one.id(name) for one, name in _starts(changes)}
     early: list[Call] = []
@@ -312,7 +315,7 @@ def _starts(changes: t.Sequence[Planned]) -> t.Iterator[tuple[Scope, str]]:
 
 
 def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterator[Call]:
-    """Yield the calls that start interrupted services and wait until each service either runs or is stopped.
+    """Yield the calls that start interrupted services, and calls that wait until each service runs or is stopped.
 
     User data runs while Windows is starting services, and a service that is still starting cannot be stopped. If an
     earlier run was interrupted, a service might not start at all, which is not a failure here.
@@ -340,10 +343,10 @@ def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterat
 
 
 def _started(changes: t.Sequence[Planned], resources: t.Sequence[Resource]) -> t.Iterator[Call]:
-    """Yield the calls that start the services that must run and that the changes stop.
+    """Yield the calls that start the services that the changes stop, except services that need not run.
 
-    The changes themselves restart a service only if it was running before. An interrupted run may have left the service
-    stopped, in which case it would stay stopped.
+    The changes themselves restart a service only if it was running before. If an interrupted run had left the service
+    stopped, it would stay stopped.
     """
     stopped = {one.service.casefold() for planned in changes for one in planned.change.interruptions}
     running = [one.name for one in resources if isinstance(one, Service) and one.state == "running"]

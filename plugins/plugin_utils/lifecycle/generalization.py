@@ -181,7 +181,7 @@ class Generalization:
 
         Raises:
             NodeError: sysprep or another call of the batch failed, the connection was lost before the image was sealed,
-                or the machine did not shut down or did not close its HTTPS listener.
+                the machine did not shut down, or its HTTPS listener was not closed.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
         unattend = self._unattend(inspected.machine)

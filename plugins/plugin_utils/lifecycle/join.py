@@ -27,8 +27,8 @@ _PRIVATE_FOLDERS = (node_paths.KUBERNETES, node_paths.KUBELET_PKI)
 """Folders in which kubeadm and the kubelet keep the join token and the node's key. In older images, access to them is
 not restricted."""
 _KEY = f"{node_paths.KUBELET_PKI}\\kubelet-client.key.tmp"
-"""A key for which a kubelet requested a certificate but received none. The kubelet would use this key again and find
-its previous request, which was made with the token of an earlier run (kubernetes/kubernetes,
+"""File with a key for which a kubelet requested a certificate but received none. The kubelet would use this key again
+and find its previous request, which was made with the token of an earlier run (kubernetes/kubernetes,
 pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
 _CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
 _KUBEADM = "join"
@@ -197,7 +197,7 @@ def calls(joining: KubeadmJoin, *, again: bool = False) -> tuple[Call, ...]:
 
 
 def _stop_if_registered() -> tuple[Call, ...]:
-    """Return the calls that end the batch if the kubelet received its certificate just before the batch stopped it.
+    """Return the calls that end the batch if the kubelet received its certificate just before it was stopped.
 
     After a power failure, the kubelet of an incomplete join starts by itself and continues to request its certificate.
     If it receives the certificate after the first call of the batch, the machine has joined, and needs the files of
@@ -277,9 +277,9 @@ def _remove_configuration(paths: Json) -> Call:
 def _end_former() -> tuple[Call, ...]:
     """Return the calls that end a running kubeadm and its kubelet.
 
-    The kubelet must end because kubeadm refuses to start while a kubelet uses its port (if the kubelet already has its
-    certificate, `_stop_if_registered` starts the kubelet again). The last call waits until the previous batch has
-    removed kubeadm's configuration file, because the new batch writes to the same path.
+    The kubelet must end because kubeadm refuses to start while the kubelet's port is in use. If the kubelet
+    already has its certificate, `_stop_if_registered` starts it again. The last call waits until the previous batch
+    has removed kubeadm's configuration file, because the new batch writes to the same path.
     """
     processes: dict[str, Json] = {"Name": "kubeadm", "ErrorAction": "SilentlyContinue"}
     running = Input(calls=("former",), parameter="Id", property="Id")

@@ -129,7 +129,7 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
 
     Raises:
         ValueError: the results are malformed.
-        KeyError: the results are malformed.
+        KeyError: a result or one of its properties is missing.
     """
     file, note, record = seen["kubeconfig"].output
     service, parameters = seen["service"].output

@@ -56,7 +56,7 @@ class ChosenVersions:
             cluster_version: kubeadm's version, used if no version of Kubernetes is chosen, or None if it is unknown.
 
         Raises:
-            ResourceError: a version is malformed, or the image does not offer this version.
+            ResourceError: a version is malformed, or the release notes do not offer it.
         """
         if cluster_version is not None and not self.kubernetes:
             _check_full("cluster_version", cluster_version)

@@ -104,7 +104,7 @@ class RolloutHosts(t.NamedTuple):
 
 
 def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> RolloutHosts:
-    """Return the hosts that a rollout works on.
+    """Return the hosts that a rollout works on, and those that it cannot work on.
 
     Nodes on which an earlier run left its work unfinished come first: they might still be cordoned, and `serial` limits
     how many nodes are out of service at a time. The other nodes follow ring by ring.
@@ -124,10 +124,10 @@ def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> Rollout
 
 
 def of_rebooted(drained: t.Mapping[str, Record], records: t.Sequence[Record]) -> dict[str, Record]:
-    """Return what the cluster reported about the rebooted nodes before they were rebooted.
+    """Return those entries of `drained` whose nodes have been rebooted.
 
     Args:
-        drained: `nodes` from the result of nodes_drain.
+        drained: `nodes` from the result of nodes_drain: what the cluster reported about each node before the reboot.
         records: the maintenance records of the hosts in the current batch of the rollout.
     """
     rebooted = {record["node"] for record in records if record.get("rebooted")}

@@ -219,8 +219,8 @@ def _needs_kubeadm(plan: ResetPlan) -> bool:
     """Return whether to run `kubeadm reset`.
 
     It needs a working kubeadm.exe, and runs only if the machine has joined a cluster, or if the plan changes the
-    kubelet's folder. On other machines, it would also remove subfolders that the preparation of the machine created in
-    this folder, and a plan that does not change the folder would not create them again.
+    kubelet's folder. On other machines, it would remove subfolders that the preparation of the machine created in this
+    folder. A plan that does not change the folder would not create them again.
     """
     folder = any(planned.resource.name == node_paths.KUBELET for planned in plan.changes)
     return bool(plan.kubeadm_version) and (folder or plan.joined)
@@ -256,13 +256,16 @@ def _changes(plan: ResetPlan) -> t.Iterator[Call]:
 def left(
     resources: t.Sequence[Resource], questions: Questions, seen: Observation, plan: ResetPlan
 ) -> list[Planned] | None:
-    """Return the changes that a batch did not make, or None if the batch ended before it observed the resources again.
+    """Return the changes that a batch should have made but did not make.
 
     Args:
         resources: the desired state of the machine after the reset.
         questions: the calls that observe the resources.
         seen: the results of the batch.
         plan: the plan that the batch carried out.
+
+    Returns:
+        The changes, or None if the batch ended before it observed the resources again.
 
     Raises:
         ResourceError: the machine cannot reach the desired state of a resource.

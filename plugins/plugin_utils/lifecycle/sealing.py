@@ -28,9 +28,9 @@ from ..wire.messages import Call, Input, Json, Observation
 from . import sysprep_failures
 
 End = t.Literal["power_off", "leave_running", "shutdown_command"]
-"""How the build of an image ends. With `power_off`, the batch powers the machine off. With `leave_running`, the builder
-stops the machine after the play. With `shutdown_command`, the builder runs a command for which the batch waits; the
-builder then waits until the machine is off."""
+"""How the build of an image ends. With `power_off`, the batch powers the machine off. With `leave_running`, the
+builder, such as Packer, stops the machine after the play. With `shutdown_command`, the batch waits for the builder's
+shutdown command and then powers the machine off, while the builder waits."""
 SEALED = "IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE"
 _STATE_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Setup\\State"
 TASK = "winkube-seal"
@@ -252,7 +252,7 @@ def _shutdown() -> Call:
 
 
 def _not_closed(key: str, closing: t.Sequence[Call]) -> tuple[Call, ...]:
-    """Return the call that sets `generalized` to false in the result file if a step after its creation failed."""
+    """Return the call that sets `generalized` to false in the result file if a later step of the batch fails."""
     if not closing:
         return ()
     failed = dataclasses.replace(

@@ -127,9 +127,9 @@ def calls(steps: t.Sequence[str], timeout: float, ends: t.Sequence[str] = ()) ->
     Args:
         steps: the versions of kubeadm to run, in this order.
         timeout: time limit of each run of kubeadm in seconds.
-        ends: names of processes in pods whose programs are going to be replaced, such as `kube-proxy`. Windows cannot
-            delete the program of a running process. The kubelet stops first, because it would start these processes
-            again.
+        ends: names of the processes to end, such as `kube-proxy`. They run in pods, and their programs are going to be
+            replaced: Windows cannot delete the program of a running process. The kubelet stops first, because it would
+            start these processes again.
     """
     upgrades = (
         action(

@@ -76,8 +76,8 @@ class Selection:
     def most(self) -> int:
         """Maximum number of bytes of a valid archive, compressed or not.
 
-        Files may grow while they are gathered, but no source may exceed twice its limit. Windows writes an exported
-        event log in chunks of 64 KB (source: MS-EVEN6), and tar adds a header and padding to each member.
+        Files can grow while they are gathered, but each source must stay within twice its limit. Windows writes an
+        exported event log in chunks of 64 KB (source: MS-EVEN6), and tar adds a header and padding to each member.
         """
         tails: dict[str, list[int]] = {}
         for file in self.files:

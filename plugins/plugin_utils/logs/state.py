@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read the state of a node that is collected together with the node's logs (no I/O).
+"""Read the part of a node's state that is collected together with the node's logs (no I/O).
 
-The state consists of the output of programs and cmdlets, and of the HNS objects.
+It consists of the output of programs and cmdlets, and of the HNS objects.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Flags(t.NamedTuple):
 
 
 def part(flags: t.Sequence[str], version: str) -> Flags:
-    """Separate the flags that a kubelet accepts from flags that would prevent its start.
+    """Return a command line's flags in two lists: those that a kubelet accepts, and those that would prevent its start.
 
     Args:
         flags: words of a command line, such as `--node-ip=10.0.0.5`, or `--node-ip` and `10.0.0.5`.

@@ -123,7 +123,7 @@ def _reserved_objections(path: str, resource: str, value: str) -> t.Iterator[Obj
 
 
 def _texts(value: object) -> dict[str, str]:
-    """Return the entries of a mapping whose values are strings, or an empty dict if the argument is not a mapping."""
+    """Return those entries of a mapping that are strings, or an empty dictionary if the argument is not a mapping."""
     entries = value.items() if isinstance(value, t.Mapping) else ()
     return {str(name): text for name, text in entries if isinstance(text, str)}
 

@@ -20,8 +20,9 @@ VARIABLES: t.Mapping[str, tuple[str, t.Any]] = {
 SITES = ("bundle_sites", "artifact_sites")
 """Variables that list sites from which artifacts are downloaded. The sites of a bundle come first."""
 UPSTREAM = "artifact_upstream"
-"""Variable that decides whether artifacts are downloaded from their publisher if no listed site has them. By default,
-such downloads are allowed only if there is no bundle. If no sites are listed, they are always allowed."""
+"""Variable that decides whether artifacts are downloaded from their publisher if no listed site has them. The default
+is false if the nodes use a bundle, and true otherwise. If no sites are listed, the variable has no effect: the
+publisher is the only source."""
 NAMES = (*SITES, UPSTREAM, *(name for name, dummy in VARIABLES.values()))
 """All variables that this module reads."""
 

@@ -203,7 +203,7 @@ def _routes(facts: HnsFacts, networks: t.Sequence[HnsNetwork]) -> tuple[AdapterR
 
 
 def _without_endpoints(facts: HnsFacts, owners: Ownership, pods: t.Iterable[Owner]) -> dict[str, Owner]:
-    """Return the pods that have no endpoint: HostProcess pods, and pods whose endpoints a restart of HNS removed."""
+    """Return the pods that have no endpoint, such as HostProcess pods, and pods that lost theirs when HNS restarted."""
     claims = (claim for endpoint in facts.last.objects.endpoints for claim in owners.claims(endpoint))
     attached = {owner.id for claim in claims if (owner := facts.last.runtime.find(claim)) is not None}
     return {pod.id: pod for pod in pods if pod.id not in attached}

@@ -41,9 +41,9 @@ LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "networks": ("Get-HnsNetwork", ("ID", "Name", "Type", "Subnets", "NetworkAdapterName")),
 }
-"""Maps each kind of HNS object to the cmdlet that lists these objects and the properties to read. Objects are listed
-before the objects to which they refer, so that every reference points to an object in a later listing, even if objects
-are created in the meantime."""
+"""Maps each kind of HNS object to two values: the cmdlet that lists these objects, and the properties to read. Objects
+are listed before the objects to which they refer, so that every reference points to an object in a later listing, even
+if objects are created in the meantime."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

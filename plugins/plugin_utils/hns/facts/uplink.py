@@ -82,8 +82,8 @@ class AdapterFacts:
     routes: tuple[AdapterRoute, ...] = ()
     """Routes with a next hop."""
     at_risk: tuple[Uplink, ...] = ()
-    """Working adapters that have static addresses and may be taken over by the first external network. Empty if a
-    virtual switch already exists, because the other adapters, such as a storage adapter, may never get a switch."""
+    """Working adapters that have static addresses and that the first external network may take over. Empty if a virtual
+    switch already exists, because no further adapter, such as a storage adapter, is expected to get one."""
 
 
 def calls() -> tuple[Call, ...]:
@@ -141,7 +141,7 @@ def read(seen: t.Mapping[str, CallResult]) -> AdapterFacts:
 
 
 def _adapters(items: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[dict[str, str], dict[int, str], frozenset[int]]:
-    """Return maps from MAC address to adapter name and from interface to MAC address, and the interfaces at risk."""
+    """Return the physical adapters' names by MAC address, all MAC addresses by interface, and interfaces at risk."""
     physical = [item for item in items if item.get("HardwareInterface") is True]
     hardware = {str(item["MacAddress"]).upper(): str(item["Name"]) for item in physical}
     macs = {int(item["ifIndex"]): str(item["MacAddress"]).upper() for item in items}

@@ -5,7 +5,7 @@
 The first external HNS network turns a physical adapter into a virtual switch and may reset it to DHCP
 (microsoft/SDN#498), which makes the node unreachable. A pod or service creates the network some time after the node has
 joined. So a detached batch stays on the node, waits for the switch, and restores lost settings. The batch waits for a
-switch on any adapter and then compares the settings of all adapters, because perhaps only one adapter gets a switch.
+switch on any adapter, because perhaps only one adapter gets a switch. It then compares the settings of all adapters.
 """
 
 from __future__ import annotations
