@@ -27,9 +27,10 @@ COPY --from=upstream /pause.exe /pause.exe
 USER ContainerUser
 ENTRYPOINT ["/pause.exe"]
 """
-"""The Dockerfile of the pause image. It copies pause.exe from the image that Kubernetes publishes, because pause.exe
-runs on every build of Windows, unlike the Nano Server in that image. In Nano Server, only an administrator may write to
-C:\\ (moby/buildkit#4731). Source: kubernetes/kubernetes, build/pause/Dockerfile_windows."""
+"""The Dockerfile of the pause image. It copies pause.exe from the image that Kubernetes publishes. pause.exe runs on
+every build of Windows, but the Nano Server in that image does not. ContainerAdministrator copies the file, because only
+an administrator may write to C:\\ in Nano Server (moby/buildkit#4731). Source: kubernetes/kubernetes,
+build/pause/Dockerfile_windows."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -284,8 +284,8 @@ def _launcher(settings: KubernetesSettings) -> list[ResourceMapping]:
 def kubelet_service(settings: KubernetesSettings) -> ResourceMapping:
     """Return the kubelet's service.
 
-    A native service with a log file starts kube-log-runner, which runs the kubelet. With nssm and with the launcher,
-    the service starts nssm.
+    If nssm or the launcher runs the kubelet, the service starts nssm. Otherwise, if there is a log file, the service
+    starts kube-log-runner, which runs the kubelet. Without a log file, it starts the kubelet directly.
 
     Args:
         settings: the role's variables.
@@ -354,8 +354,8 @@ def _folders(settings: KubernetesSettings) -> list[ResourceMapping]:
     r"""Return resources for the folders of programs that run as SYSTEM, their settings and logs, and the node's key.
 
     Access to these folders is restricted before any file is written there, with two exceptions. C:\var\lib\kubelet\pods
-    keeps the access list that Windows gives to folders in C:\, because containers that run as ContainerUser write to
-    volumes of pods with the rights of the Users group (kubernetes/kubernetes#75049). A log folder of the kubelet
+    keeps the access list that Windows gives to folders in C:\, because containers that run as ContainerUser need
+    the rights of the Users group to write to pods' volumes (kubernetes/kubernetes#75049). A log folder of the kubelet
     outside C:\var\log is not restricted either. A live node is drained (`disrupts`) before untrusted content, such as a
     kubelet.exe that a user owns, is moved out of the folders of programs and settings.
     """

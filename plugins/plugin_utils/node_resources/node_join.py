@@ -66,7 +66,7 @@ class JoinedNode:
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> JoinedNode:
-        """Return a node as the variables of the roles that prepare and join it describe it.
+        """Read the variables of the roles that prepare a node and join it to a cluster.
 
         Args:
             variables: the host's variables.
@@ -171,7 +171,8 @@ def possible(node: JoinedNode) -> list[ResourceMapping]:
 def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
     r"""Return kube-proxy's configuration.
 
-    If kube-proxy runs in a pod, the pod creates `access` as a link to the folder with the pod's token and kubeconfig.
+    If kube-proxy runs in a pod, the configuration contains a path through the link `access`. The pod creates this link
+    to the folder with the pod's token and kubeconfig.
 
     Args:
         node: the node.

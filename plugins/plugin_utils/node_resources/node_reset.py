@@ -129,7 +129,8 @@ def resources(machine: ResetMachine) -> list[ResourceMapping]:
         The resources, in the order in which they are applied. Services precede the files and folders that they use.
 
     Raises:
-        ResourceError: the folder of CNI configurations, which a reset empties, contains programs or prepared files.
+        ResourceError: the folder of CNI configurations, which a reset empties, contains programs, or files that the
+            preparation of the machine creates.
     """
     _check_conf_dir(machine)
     folders = _state_folders(machine)
@@ -229,10 +230,10 @@ def _state_folder(path: str, directories: t.Mapping[str, ResourceMapping]) -> Re
 
 
 def _check_conf_dir(machine: ResetMachine) -> None:
-    """Check that the folder of CNI configurations, which a reset empties, contains no programs or prepared files.
+    """Check that a reset may empty the folder of CNI configurations.
 
     Raises:
-        ResourceError: the folder contains such programs or files.
+        ResourceError: the folder contains programs, or files that the preparation of the machine creates.
     """
     folder = machine.conf_dir.rstrip("\\")
     programs = (machine.kubernetes.install_dir, *machine.folders.values())

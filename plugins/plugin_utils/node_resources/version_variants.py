@@ -43,11 +43,15 @@ class Variants(t.NamedTuple):
 
 
 def variants(host: Variables, changed: t.Callable[[t.Mapping[str, str]], Variables]) -> Variants:
-    """Return the resources that a host would have with each version in its cache.
+    """Return the resources that a host would have with each cached version of its components.
 
     Args:
         host: the host's variables.
         changed: function that returns the host's variables with new values for some of them.
+
+    Returns:
+        The components, the resources with the configured versions and with each of the other cached versions, and a
+        message for each cached version that cannot be installed.
 
     Raises:
         ValueError: a variable is invalid.

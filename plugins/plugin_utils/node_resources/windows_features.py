@@ -17,7 +17,7 @@ def resources(settings: WindowsFeaturesVariables) -> list[ResourceMapping]:
         settings: the role's variables.
 
     Returns:
-        WindowsFeature resources: first the features to install, without duplicates.
+        WindowsFeature resources: the features to install, without duplicates, and then the features to remove.
     """
     hyper_v = ["Hyper-V", "Hyper-V-PowerShell"] if settings.hyper_v else []
     return [

@@ -246,7 +246,7 @@ def _answer(patch: Patch, install: CallResult) -> tuple[Outcome, str]:
 
 
 def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome, str]:
-    """Return the outcome and the reason if the installer did not run, based on the first call that failed."""
+    """Return the outcome, and why, for a patch whose installer did not run, based on the first call that failed."""
     for index, file in enumerate(patch.files):
         have = results.get(f"have-{index}")
         if have is None:

@@ -79,7 +79,7 @@ class Calico(NetworkRules):
         return mode_of(facts) or ("bgp" if str(of_cluster("calico_network_backend")) == "bird" else "vxlan")
 
     def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:
-        """Return Calico's DaemonSet and ConfigMap for Windows, or an empty list if something else runs Calico.
+        """Return Calico's DaemonSet and ConfigMap for Windows, or an empty list if another tool runs Calico there.
 
         Args:
             cluster: the cluster.
@@ -104,7 +104,9 @@ class Calico(NetworkRules):
         ]
 
     def images(self, cluster: ClusterSettings) -> list[str]:
-        """Return Calico's images for Windows, or an empty list if the version is unknown or something else runs Calico.
+        """Return Calico's images for Windows.
+
+        The list is empty if Calico's version is unknown, or if another tool runs Calico on Windows nodes.
 
         Args:
             cluster: the cluster.

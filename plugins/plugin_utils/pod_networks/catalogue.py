@@ -317,7 +317,7 @@ class KnownNetwork:
         return version if broken is None else self.working_release(broken.before, mode)
 
     def support_problem(self, *, kubernetes: str, windows: str, runtime: str) -> str | None:
-        """Return an error message if the network does not support the versions and the runtime, or None if it does.
+        """Return an error message if the network does not support a version or the runtime, or None if it does.
 
         Args:
             kubernetes: version of Kubernetes; empty if unknown.

@@ -124,8 +124,8 @@ def configuration(
 def to_text(document: t.Mapping[str, t.Any]) -> str:
     """Return kube-proxy's configuration as YAML.
 
-    The node's name is always in quotes, as in the file that the pod of kube-proxy writes: it may look like a number,
-    and a batch file cannot tell which names do.
+    The node's name is always in quotes, as in the file that kube-proxy's pod writes. A name may look like a number,
+    and the pod's batch file cannot tell which names do.
     """
     return to_yaml(document, quoted=("hostnameOverride",))
 

@@ -56,8 +56,9 @@ def account_objects() -> list[KubernetesObject]:
 def _setup(cluster: ClusterSettings, mode: Mode | None, kubernetes: str, cni: NetworkFile | None) -> dict[str, str]:
     """Return the contents, by name, of the files with which kube-proxy's pod prepares the node.
 
-    The batch file writes the CNI configuration first, because it fails at kube-proxy's configuration while
-    kube-proxy's source address is unknown. `mode` is None if the user's image configures kube-proxy.
+    The batch file writes the CNI configuration before kube-proxy's configuration. While kube-proxy's source address is
+    unknown, kube-proxy's configuration cannot be written, and the batch file fails. `mode` is None if the user's image
+    configures kube-proxy.
     """
     parts = [] if cni is None else [cni_setup.lines(cni)]
     parts += [] if mode is None else [kube_proxy_setup.lines(mode, cluster.install_dir)]
@@ -90,7 +91,7 @@ def _kube_proxy_files(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> 
 def _of_all_nodes(given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Return the user's settings of kube-proxy without the keys that the batch file adds for each node.
 
-    Otherwise, these keys would occur twice in the configuration, which YAML does not allow.
+    If these keys were included, they would occur twice in the configuration, which YAML does not allow.
     """
     own = {name: value for name, value in given.items() if name != "hostnameOverride"}
     if isinstance(section := own.get("winkernel"), t.Mapping):

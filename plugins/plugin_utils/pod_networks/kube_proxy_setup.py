@@ -26,8 +26,8 @@ _QUERIES: t.Mapping[str, tuple[str, str]] = {
     # The address after the published one, as kube_proxy.endpoint_address.
     "network-endpoint": ("{.metadata.annotations.projectcalico\\.org/IPv4VXLANTunnelAddr}", "ip+1"),
 }
-"""Maps each value of `source_vip` except `none` to the field of the Node object from which the source address is
-computed, and the formula for the computation."""
+"""Maps each value of `source_vip` except `none` to a pair: the field of the Node object from which the source address
+is computed, and the formula for the computation."""
 
 
 def parts(configuration: str) -> tuple[str, str]:

@@ -75,7 +75,7 @@ class Restricted:
     """Patterns `NAMESPACE/NAME` of further DaemonSets (`cni_linux_daemon_sets`)."""
 
     def is_requested(self, daemon_set: t.Mapping[str, t.Any]) -> bool:
-        """Return whether the user's variables select a DaemonSet.
+        """Return whether the user's variables ask the run to restrict a DaemonSet to Linux nodes.
 
         Args:
             daemon_set: an entry of `unbound_daemon_sets` in the result of cluster_info.
@@ -107,9 +107,10 @@ def place(daemon_set: t.Mapping[str, t.Any]) -> str:
 
 
 def manager(daemon_set: t.Mapping[str, t.Any]) -> Manager | None:
-    """Return the manager of a DaemonSet: the controller of its owner, or the tool that its labels or annotations name.
+    """Return the manager of a DaemonSet, or None if the DaemonSet has no owner and names no known tool.
 
-    Return None if the DaemonSet has no owner and names no known tool.
+    The manager is the Kubernetes controller of the DaemonSet's owner, or the tool that the DaemonSet's labels or
+    annotations name.
 
     Args:
         daemon_set: an entry of `unbound_daemon_sets` in the result of cluster_info.

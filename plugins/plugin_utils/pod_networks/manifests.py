@@ -12,9 +12,9 @@ from ...module_utils.node_labels import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LA
 from .settings import KubernetesObject
 
 POD_VOLUME = "C:\\var\\lib\\kubelet\\pods\\$(POD_UID)\\volumes\\kubernetes.io~projected\\access"
-"""Path of a pod's projected volume. A HostProcess container has the host's file system, but its volumes are
-mounted elsewhere on Windows Server 2019 and with containerd 1.6. Source: kubernetes.io, Create a Windows HostProcess
-Pod."""
+"""Path of a pod's projected volume in the host's file system. HostProcess containers use this file system. On Windows
+Server 2019 and with containerd 1.6, their volumes are not mounted at the mount paths. Source: kubernetes.io, Create a
+Windows HostProcess Pod."""
 MOUNTS: t.Sequence[t.Mapping[str, t.Any]] = ({"name": "access", "mountPath": "/var/run/winkube", "readOnly": True},)
 """Mounts of a pod's projected volume."""
 _FIELDS = {

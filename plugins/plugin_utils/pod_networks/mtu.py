@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The MTU of the pods' packets on Linux nodes, if the cluster's settings define an MTU.
 
-Nothing sets an MTU on Windows nodes: HNS endpoints have no such field (microsoft/hcsshim hcn/hcnendpoint.go), so pods
-use the MTU of the network adapter, and overlays subtract their headers (flannel-io/flannel v0.28.9
+Nothing sets an MTU on Windows nodes, because HNS endpoints have no field for it (microsoft/hcsshim hcn/hcnendpoint.go).
+Pods use the MTU of the network adapter, from which overlays subtract their headers (flannel-io/flannel v0.28.9
 pkg/backend/vxlan/vxlan_network_windows.go, MTU; Calico's "mtu": 0).
 """
 

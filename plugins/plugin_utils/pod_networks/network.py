@@ -124,7 +124,7 @@ class PodNetwork:
     def record(self) -> dict[str, t.Any]:
         """Return the node's record of its network: the identity, and whether the network runs as services.
 
-        A later run that no longer needs the services removes them.
+        A later run reads this record, and removes services that are no longer needed.
         """
         return {**self.identity(), **({"services": True} if self.runs_as_services else {})}
 
@@ -258,10 +258,10 @@ def images(settings: NetworkSettings, cluster: ClusterSettings) -> list[str]:
 
 
 def accounts(plugins: t.Iterable[str]) -> list[str]:
-    """Return the service accounts (`NAMESPACE/NAME`) of networks that run as services, and of kube-proxy.
+    """Return the service accounts (`NAMESPACE/NAME`) that pod networks and kube-proxy use when they run as services.
 
     Args:
-        plugins: values of `cni_plugin`.
+        plugins: the pod networks (values of `cni_plugin`).
     """
     names = [name for plugin in plugins for name in (*_RULES[plugin].accounts, kube_proxy_pods.ACCOUNT)]
     return [*dict.fromkeys(names)]

@@ -29,8 +29,8 @@ def text_of(name: str) -> str:
 def content(text: str) -> dict[str, t.Any]:
     """Return the content of a data file.
 
-    If the file has the key `like`, every key that the file lacks, except `modes` and `mode_variable`, is taken from the
-    file of the network that `like` names.
+    A file with the key `like` inherits the keys that it lacks from the file of the network that `like` names. The keys
+    `modes` and `mode_variable` are not inherited.
 
     Args:
         text: the file's text, which is YAML.

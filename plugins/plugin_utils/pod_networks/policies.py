@@ -45,8 +45,8 @@ def flat(kind: str, settings: t.Mapping[str, t.Any]) -> EndpointPolicy:
 def access_list(settings: NetworkSettings) -> list[dict[str, t.Any]]:
     """Return the settings of the ACL policies, or an empty list if no Azure service is blocked.
 
-    An endpoint with any ACL denies what no ACL allows (microsoft/Windows-Containers#616), so the last two entries allow
-    everything else. DNS (UDP and TCP 53) and DHCP at WireServer's address are not blocked.
+    If an endpoint has an ACL, it denies everything that no ACL allows (microsoft/Windows-Containers#616). The last two
+    entries therefore allow everything else. DNS (UDP and TCP 53) and DHCP at WireServer's address are not blocked.
 
     Args:
         settings: the network's variables.

@@ -22,8 +22,8 @@ class SdnBridge(Flannel):
     def cni_configuration(self, internal_ip: str = "") -> dict[str, t.Any]:
         """Return the configuration of flannel's CNI plugin, with Microsoft's plugin as its delegate.
 
-        To the delegate's configuration, flannel's plugin adds `name`, and `ipam` with the type host-local and the
-        node's subnet. Microsoft's plugins pass no other fields of `ipam` on to host-local
+        flannel's plugin adds two keys to the delegate's configuration: `name`, and `ipam` with the type host-local and
+        the node's subnet. Microsoft's plugins pass no other fields of `ipam` on to host-local
         (microsoft/windows-container-networking#64).
 
         Args:
@@ -52,7 +52,7 @@ class SdnOverlay(SdnBridge):
     """The sdnoverlay plugin. flanneld creates the HNS network and its remote subnets, as it does for win-overlay."""
 
     def _flags(self) -> dict[str, t.Any]:
-        """Return no flags: on an overlay, the gateway is the subnet's first address, which is the plugin's default."""
+        """Return an empty mapping: on an overlay, the gateway is the subnet's first address, the plugin's default."""
         return {}
 
     def _policies(self, internal_ip: str) -> list[EndpointPolicy]:

@@ -61,8 +61,8 @@ def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[st
 def refused(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Problem]:
     """Return the unverified downloads that `artifact_verify: strict` rejects.
 
-    With a bundle, nothing is rejected here, because the bundle's signed index verifies the files in the bundle, and
-    all other unverified downloads are rejected once the bundle is known.
+    With a bundle, nothing is rejected here. The bundle's signed index verifies the files in the bundle. All other
+    unverified downloads are rejected once the bundle is known.
 
     Args:
         values: role options, as in `problems`.

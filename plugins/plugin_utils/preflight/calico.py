@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check whether Windows nodes can use a cluster's Calico network (no I/O).
 
-The source of Calico's limits on Windows is "Limitations and known issues" in the documentation of Calico for Windows
-(docs.tigera.io, Calico Open Source 3.32). Other sources are in data/networks/calico.yml.
+Calico's limits on Windows are listed under "Limitations and known issues" in the documentation of Calico for Windows
+(docs.tigera.io, Calico Open Source 3.32). data/networks/calico.yml names further sources.
 """
 
 from __future__ import annotations

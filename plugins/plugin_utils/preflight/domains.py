@@ -60,7 +60,7 @@ def _computer(values: t.Mapping[str, t.Any]) -> str:
 
 
 def _unused(given: t.Mapping[str, str]) -> t.Iterator[Problem]:
-    """Reject the other variables of a domain join if no domain is set, because whoever set them expects a join."""
+    """Yield a problem if variables of a domain join are set, but no domain. Whoever set them expects a join."""
     names = [name for name, value in given.items() if value]
     if names:
         hint = (
@@ -96,7 +96,10 @@ def _account_problems(given: t.Mapping[str, str]) -> t.Iterator[Problem]:
 
 
 def _blob_problems(given: t.Mapping[str, str], computer: str) -> t.Iterator[Problem]:
-    """Check that the data of an offline join is for the right domain and computer. All other data in it is secret."""
+    """Check that the data of an offline join is for the right domain and computer.
+
+    The messages show only the names of the domain and the computer, because the rest of the data is secret.
+    """
     if not given[_BLOB]:
         return
     hint = "Create it for this computer with djoin.exe /provision or microsoft.ad.offline_join."

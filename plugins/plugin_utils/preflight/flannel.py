@@ -18,7 +18,9 @@ default port."""
 
 
 def problems(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return problems with flannel settings that differ on the Linux nodes, or that Windows does not support.
+    """Return problems with flannel's settings on the host and on the Linux nodes.
+
+    A setting is a problem if it differs between them, or if Windows does not support it.
 
     Args:
         node: the host.

@@ -30,7 +30,8 @@ class HostVariables:
     cni_conf_dir: str = ""
     """Folder of CNI configurations; empty if unknown."""
     mtu: int = 0
-    """The MTU of the pods' packets (cni_mtu). If it is 0 (not set), the usual MTU of network adapters is assumed."""
+    """The MTU of the pods' packets (cni_mtu). If it is 0 (not set), the usual MTU of network adapters minus the
+    overlay's headers is assumed."""
     cluster_dns: tuple[str, ...] = ()
     """DNS addresses that replace the addresses in kubeadm's configuration."""
     pods: str

@@ -115,7 +115,7 @@ class HostCheck:
     def _networks(self, values: t.Mapping[str, t.Any]) -> dict[str, str]:
         """Return a mapping from each host that can run the DaemonSets of pod networks to its pod network.
 
-        The result would be the same for all hosts. To save time, it is empty for all hosts except the first.
+        The mapping would be the same in every host's check. To save time, it is empty in all checks except the first.
         """
         hosts = list(self._variables.get("ansible_play_hosts_all") or ())
         needed = ("cni_plugin", "cni_run_as", "cni_flannel_backend")
@@ -181,7 +181,7 @@ def missing_kubeconfigs(values: t.Mapping[str, t.Any], *, joins: bool, drains: b
 def _host_names(variables: t.Mapping[str, t.Any]) -> dict[str, str]:
     """Return a mapping from each Windows host to the computer name that its variables set.
 
-    The result would be the same for all hosts. To save time, it is empty for all hosts except the first.
+    The mapping would be the same in every host's check. To save time, it is empty in all checks except the first.
     """
     hosts = list(variables.get("ansible_play_hosts_all") or ())
     if not hosts or variables.get("inventory_hostname") != hosts[0]:

@@ -35,8 +35,8 @@ _FLAGS_OF_FIELDS = {
     "kube-reserved": ("kubeReserved", "="),
     "system-reserved": ("systemReserved", "="),
 }
-"""Maps each flag whose value is a list of name-value pairs to the field that the flag sets and to the separator between
-name and value."""
+"""Maps each flag whose value is a list of name-value pairs to a pair: the field that the flag sets, and the separator
+between name and value."""
 _LABELS = "node-labels"
 _ONLY_ON_LINUX: t.Mapping[str, tuple[t.Callable[[t.Any], bool], str]] = types.MappingProxyType(
     {
@@ -45,8 +45,8 @@ _ONLY_ON_LINUX: t.Mapping[str, tuple[t.Callable[[t.Any], bool], str]] = types.Ma
         "userNamespaces": (lambda value: value is None, "expected no value"),
     }
 )
-"""Fields of features that only Linux supports. Each is mapped to a function that recognizes the values that turn the
-feature off, and to the expected value for messages. With any other value, a kubelet on Windows does not start.
+"""Maps each field of a feature that only Linux supports to a pair: a function that recognizes the values that turn the
+feature off, and a description of such a value for messages. With any other value, a kubelet on Windows does not start.
 
 Source: kubernetes/kubernetes, pkg/kubelet/apis/config/validation/validation_windows.go.
 """

@@ -39,7 +39,7 @@ _SWITCHES: t.Mapping[str, str] = types.MappingProxyType(
 
 
 def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return problems with kubespray's Calico settings that Windows nodes do not support.
+    """Return a problem for each of kubespray's Calico settings that Windows nodes do not support.
 
     Args:
         values: templated values of all role options that are set.

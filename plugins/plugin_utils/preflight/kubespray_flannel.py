@@ -15,7 +15,7 @@ from .variables import Problem
 
 
 def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return problems with kubespray's flannel settings that Windows nodes do not support.
+    """Return a problem for each of kubespray's flannel settings that Windows nodes do not support.
 
     Args:
         values: templated values of all role options that are set.

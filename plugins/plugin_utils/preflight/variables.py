@@ -33,8 +33,8 @@ _SERIAL = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
 _SOURCE = re.compile(
     r"^\{\{\s*\(*(?:lookup\('winkube\.node\.cluster_variable', ')?((?!winkube_)\w+)(?:'|\s*\|\s*default)"
 )
-"""Matches a role default that reads a shared variable first. Roles set the `winkube_*` variables, so these do not
-match."""
+"""Matches a role default that reads a shared variable first. A default that reads a `winkube_*` variable does not
+match, because roles set these variables."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,8 +8,8 @@ Source for package URLs: package-url/purl-spec, PURL-TYPES.rst (generic, github,
   a second component, the module (anchore/syft syft/format/internal/cyclonedxutil/helpers/decoder.go;
   aquasecurity/trivy pkg/sbom/cyclonedx/unmarshal.go).
 * Grype and Dependency-Track look up an operating system by its CPE.
-* Trivy reads no nested components, and accepts one operating system (pkg/sbom/io/decode.go). So the list is flat, and
-  the image itself is a platform.
+* Trivy reads no nested components, and accepts only one operating system (pkg/sbom/io/decode.go). So the list is flat,
+  and the image itself is a platform.
 * No scanner looks into the container images. They are listed with the digests by which they can be scanned.
 """
 

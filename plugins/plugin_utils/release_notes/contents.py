@@ -98,7 +98,7 @@ class NotedArtifact:
     custom: bool = False
     """Whether the URL comes from a user, which means that the file is not the official release."""
     verified: bool = False
-    """Whether the file's manifest records the same hash as `sha256`. Even unverified files may have a manifest."""
+    """Whether the file's manifest contains the same hash as `sha256`. A file that has a manifest may be unverified."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

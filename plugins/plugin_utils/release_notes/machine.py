@@ -30,7 +30,7 @@ _NOTED = re.compile(r'^ "(release|host|time)": "([^"\\]{0,300})"')
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FirstBoot:
-    """The data about a machine's image and first boot. Fields that cannot be read are None (except `noted`)."""
+    """The data about a machine's image and first boot. A field other than `noted` is None if it cannot be read."""
 
     noted: t.Mapping[str, str] | None = None
     """`release`, `host` and `time` of the release notes in the image; empty if these do not exist or cannot be read."""

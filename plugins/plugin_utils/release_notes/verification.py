@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check whether a machine that was started from an image contains what the image's release notes list (no I/O).
 
-Each feature, update, service, registry fix, file and container image in the release notes is one check. Further checks
-concern Windows, the disk and the identity of the machine. Additional items on the machine are listed, too. They count
-as failures only if they are downloads and the run is meant to work without a network.
+There is one check for each feature, update, service, registry fix, file and container image in the release notes.
+Further checks concern Windows, the disk and the identity of the machine. Additional items on the machine are listed,
+too. They count as failures only if they are downloads and the run is meant to work without a network.
 """
 
 from __future__ import annotations
@@ -250,7 +250,8 @@ def _disk(notes: ImageContents, machine: ImageContents, boot: FirstBoot, max_fil
 
 
 _ALWAYS = ("computer name", "SID")
-"""Identifiers that every machine has. If the build machine reported one and the machine did not, its check fails."""
+"""Identifiers that every machine has. If the build machine reported one of them and the machine did not, the check
+of this identifier fails."""
 
 
 def _identity(noted: NotedIdentity, current: NotedIdentity, boot: FirstBoot) -> Checks:

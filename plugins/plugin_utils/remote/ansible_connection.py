@@ -124,8 +124,8 @@ class ModuleRunner:
         """Number of remote commands sent so far."""
         self._abandoned = OrphanedShells()
         self.boot = ""
-        """When the node last booted, as its latest result says. Empty if this is unknown, or if the node may have
-        rebooted since that result."""
+        """The time of the node's last boot, according to the latest result from the node. Empty if this is unknown, or
+        if the node may have rebooted since that result."""
 
     @property
     def _connection(self) -> Connection:

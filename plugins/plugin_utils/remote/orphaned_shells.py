@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Close the shells of failed connections, because a node keeps them for two hours, and allows a user only 30 shells.
 
-A winrm shell cannot be closed if the response to its creation was lost, because only the response has the shell's name.
+A winrm shell cannot be closed if the response to its creation was lost, as only the response contains the shell's name.
 
 Source: learn.microsoft.com/windows/win32/winrm/quotas (MaxShellsPerUser, IdleTimeout).
 """
