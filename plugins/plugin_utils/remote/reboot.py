@@ -78,7 +78,7 @@ def order(message: str, *, delay: int = _DELAY) -> tuple[Call, ...]:
 
 
 def is_ordered(results: t.Mapping[str, CallResult]) -> bool:
-    """Return whether the calls of `order` ran and requested the reboot.
+    """Return whether one of the calls of `order` requested the reboot.
 
     Args:
         results: the results of the calls of `order`, by their IDs.

@@ -38,7 +38,7 @@ def table(findings: t.Sequence[t.Mapping[str, t.Any]], total: int) -> list[str]:
 
     Args:
         findings: the result of `shared`.
-        total: number of hosts in the play. The hosts are named only if a finding does not concern all of them.
+        total: number of hosts in the play. The HOSTS column is left out if every finding concerns all hosts.
     """
     if not findings:
         return []

@@ -61,7 +61,7 @@ def table(hosts: t.Mapping[str, Entry], *, width: int = 170) -> list[str]:
 
 
 def fixes(hosts: t.Mapping[str, Entry]) -> list[str]:
-    """Return how to fix each cause that does not merely follow from another cause, with the hosts that have it."""
+    """Return a line for each cause that does not merely follow from another: its title, affected hosts and fix."""
     lines = []
     for cause in shared(hosts):
         names = cause["hosts"]

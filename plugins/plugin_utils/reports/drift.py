@@ -23,8 +23,8 @@ def node_entry(
 
     Args:
         result: the result of node_state in check mode; None if the node was not compared.
-        before: results of the earlier steps, in the order in which these ran. The entry's message comes from the first
-            of them that failed or found problems.
+        before: results of the earlier steps, in the order in which these ran. If the node was not compared, the entry's
+            message comes from the first step that failed or found problems.
     """
     if not result:
         return _not_compared(before)

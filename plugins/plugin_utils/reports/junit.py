@@ -37,8 +37,10 @@ def read(folder: pathlib.Path) -> JUnitResults:
     junitxml.py.
 
     Args:
-        folder: the folder with the files. If it is missing or empty, this is a problem, because the test program ended
-            early.
+        folder: the folder with the files. It is missing or empty if the test program ended early.
+
+    Returns:
+        The results of all tests. `problem` says which file is invalid, or that no test ran; otherwise it is empty.
     """
     cases: list[ElementTree.Element] = []
     for path in sorted(folder.glob("*.xml")):

@@ -73,7 +73,7 @@ def _status(results: ReplacementResults, *, check_mode: bool) -> tuple[str, str]
 
 
 def inventory(nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
-    """Return the hosts to add to the inventory and the hosts to remove from it.
+    """Return the hosts to `add` to the inventory, with their variables, and the names of the hosts to `remove` from it.
 
     Args:
         nodes: maps each host to its entry in replace.json.

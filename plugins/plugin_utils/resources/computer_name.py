@@ -22,7 +22,7 @@ NETBIOS = 15
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ComputerName(Resource):
-    """The computer name of the node. If the first 15 characters must change, it is renamed and rebooted."""
+    """The computer name of the node. The node is renamed and rebooted if the first 15 characters of its name differ."""
 
     type: t.ClassVar[str] = "ComputerName"
     name: str = dataclasses.field(metadata={"help": "The host name, without domain."})

@@ -118,7 +118,8 @@ class ExistingRuntime(Resource):
 def _stop(name: str) -> Call:
     """Return the call that stops a service.
 
-    `long` makes the batch run detached, because removing an external network interrupts the connection.
+    `long` makes the batch run detached, because later calls of the batch may remove an external network, which
+    interrupts the connection.
     """
     return action(f"stop-{name}", "Stop-Service", {"Name": [name], "Force": True}, on_error="continue", long=True)
 

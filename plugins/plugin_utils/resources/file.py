@@ -100,7 +100,7 @@ class File(Resource):
         return text.encode("utf-8")
 
     def observe(self) -> tuple[Call, ...]:
-        """Return the calls that read the file. Its hash reveals a difference; its content is read only for --diff."""
+        """Return the calls that read the file. The hash reveals a difference; the content is used only for --diff."""
         show = self.content is not None and not self.no_log and not self.create_only
         parameters: dict[str, Json] = {"paths": [self.name], "hash": True}
         parameters |= {"content": True} if show else {}

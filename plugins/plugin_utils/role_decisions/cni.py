@@ -208,8 +208,8 @@ def _former_hns_networks(host: Variables) -> list[str]:
 def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
     """Return the former pod network's label and annotations, each with the value None, which removes it.
 
-    The result is empty if there are none, or if the node's network does not change. A network that needs a label writes
-    its annotations only while the node has the label, so all of them are removed.
+    The result is empty if there are none, or if the node's network does not change. Annotations that the new network
+    also uses are kept, unless the former network needs the label: without the label, it does not write them again.
     """
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
     if former is None or not host.value("cni_network_changes"):
@@ -245,8 +245,8 @@ def _node_labels(host: Variables) -> dict[str, str | None]:
 def _registered_labels(host: Variables) -> dict[str, str | None]:
     """Return the labels for the file that a kubelet reads when it registers its node.
 
-    A node that has joined keeps its labels when its kubelet restarts, so its file already gets the label of the new
-    network. If it did not, the next run would have to change the file again and restart the kubelet.
+    A change of this file restarts the kubelet, but does not change the labels of a node that has joined. So the file of
+    such a node gets the label of a new network in advance, which saves a second change and restart.
     """
     labels: dict[str, str | None] = dict(host.value("cni_node_labels"))
     if not host.part("winkube_node_information", "joined", default=False):
@@ -327,7 +327,7 @@ def _daemon_sets_to_restrict(host: Variables) -> list[dict[str, str]]:
 
 
 def _linux_mtu(host: Variables) -> dict[str, t.Any]:
-    """Return a mapping with the MTU of pods on Linux nodes; empty if the cluster's objects do not show the MTU."""
+    """Return the MTU of pods on Linux nodes (the fields of `LinuxMtu`), or an empty mapping if it is unknown."""
     own = cni.pod_network(host)
     known = catalogue()[own.settings.plugin]
     mtu = linux_mtu(known, own.settings.mode, host.optional("winkube_cluster", {}))

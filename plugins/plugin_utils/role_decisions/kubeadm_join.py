@@ -34,8 +34,10 @@ def kubelet_arguments(
 
     A node whose network runs as services registers with a label that keeps the networks' DaemonSets away, and a node
     with Calico registers with a label that admits Calico's DaemonSets. A node also registers with the user's labels,
-    except the labels that a kubelet must not set. A flag that kubeadm passes to the kubelet replaces the same flag of
-    the kubelet's service, so the labels of the service's flag are repeated if `own_labels` are added.
+    except the labels that a kubelet must not set.
+
+    A flag that kubeadm passes to the kubelet overrides the same flag of the kubelet's service. So if the result adds
+    `own_labels`, it also repeats the labels from the service's flag.
 
     Args:
         given: value of `node_join_kubelet_arguments`.

@@ -69,10 +69,10 @@ def _owner(pod: Pod) -> str:
 def awaited_daemon_sets(
     replaced: t.Iterable[Pod], plugin: str, labels: t.Mapping[str, str | None]
 ) -> list[dict[str, str]]:
-    """Return the DaemonSets that create new pods for the deleted ones, each with `namespace` and `name`.
+    """Return the DaemonSets that create new pods in place of the deleted ones, each with `namespace` and `name`.
 
-    The DaemonSets of other networks no longer exist, or no longer run on the node. If the network and kube-proxy now
-    run as services, none of the DaemonSets runs on the node.
+    The DaemonSets of other networks are left out, because they no longer exist, or no longer run on the node. The
+    result is empty if the network and kube-proxy now run as services.
 
     Args:
         replaced: the pods that were deleted.

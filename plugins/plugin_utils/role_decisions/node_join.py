@@ -106,8 +106,9 @@ def clock_problem(host: str, skew: float, limit: float) -> str:
 def join_problem(tokens: t.Mapping[str, t.Any], refused: str, joined: t.Mapping[str, t.Any], approvals: str) -> str:
     """Return why a machine could not join, or an empty string if the failed task shows the reason itself.
 
-    The task that creates tokens has `no_log`, and certificates are approved in the background. If the task ran
-    `kubeadm token create` for each node, the reason is in the first result that failed.
+    The task that creates tokens shows no reason, because it has `no_log`. The task that runs kubeadm does not show why
+    the certificate was not approved, because certificates are approved in the background. If the task that creates
+    tokens ran `kubeadm token create` for each node, the reason is in the first result that failed.
 
     Args:
         tokens: result of the task that creates bootstrap tokens.
@@ -147,7 +148,7 @@ def _in_azure(host: Variables) -> bool:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the purposes for which the run uses the cluster. The cluster_info module runs once for all hosts."""
+    """Return the purposes for which the run uses the cluster for any host: cluster_info runs once for all hosts."""
     networks = {runs_of(host, name) for name in host.value("ansible_play_hosts")}
     read_only = bool(host.value("node_join_read_only"))
     return purposes(
@@ -167,7 +168,7 @@ def _purposes(host: Variables) -> list[str]:
 
 
 def linux_purposes(host: Variables, plugin: str, *, read_only: bool = False) -> list[str]:
-    """Return the purposes (see cluster_info) that are needed because the run uses a pod network on Linux nodes.
+    """Return the purposes (see cluster_info) for which the run reads or changes a pod network on Linux nodes.
 
     Args:
         host: the variables of the host for which the decision is made.
@@ -290,7 +291,7 @@ def _registered(host: Variables, field: str) -> str:
 def _overlay_address(host: Variables) -> str:
     """Return the node's address in the overlay of its pod network, or an empty string if the address is unknown.
 
-    For a machine that joins in this run, the query at the beginning of the run is ignored, because it shows the
+    For a machine that joins in this run, the query at the beginning of the run is ignored, because it may show the
     address of a former node with this name.
     """
     joined = bool(host.part("node_join_info", "joined", default=True))

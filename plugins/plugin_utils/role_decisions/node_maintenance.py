@@ -112,9 +112,9 @@ def _gate_problem(host: Variables) -> str:
 
 
 def _failure(host: Variables) -> str:
-    """Return why the task that ended a block failed. The message of a task with `no_log` is not returned.
+    """Return why a block failed: the message of the failed task, or a substitute if it is empty or must not be shown.
 
-    Ansible itself does not hide the result of such a task from the block's rescue section.
+    The message of a task with `no_log` must not be shown. Ansible itself does not hide it from the rescue section.
     """
     hidden = host.part("ansible_failed_task", "no_log", default=False)
     if host.part("ansible_failed_result", "_ansible_no_log", default=hidden):

@@ -72,7 +72,7 @@ def resources(
 
 
 def _features_together(listed: list[ResourceMapping]) -> list[ResourceMapping]:
-    """Return the resources with all Windows features moved up behind the first one, so that they share one reboot."""
+    """Return the resources with all Windows features directly after the first one, so that they share one reboot."""
     features = [one for one in listed if one.get("type") == "WindowsFeature"]
     if not features:
         return listed

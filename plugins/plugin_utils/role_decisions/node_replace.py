@@ -120,12 +120,12 @@ def _is_resumed(host: Variables) -> bool:
 
 
 def _plans(host: Variables) -> list[dict[str, t.Any]]:
-    """Return one replacement plan for each host of the play; an empty dictionary if the host has no plan."""
+    """Return the replacement plan of each host of the play, or an empty mapping for a host without a plan."""
     return [host.of_host(name, "node_replace_planned", default={}) for name in host.value("ansible_play_hosts")]
 
 
 def _turns(host: Variables) -> dict[str, t.Any]:
-    """Return the order of the rollout, and the name, the groups and the old node of each new machine."""
+    """Return the new `machines`, what each replaces, and the order of the rollout (`hosts`, and `sizes` of batches)."""
     chosen = host.value("node_maintenance_selection")["chosen"]
     plans = [host.of_host(name, "node_replace_planned") for name in chosen]
     records = {one["host"]: one for one in host.value("node_maintenance_records")}
@@ -155,7 +155,7 @@ def _new_record(host: Variables) -> dict[str, t.Any]:
 
 
 def _machine(host: Variables) -> dict[str, t.Any]:
-    """Return the connection variables of the new machine, or why the result of the create hook cannot be used."""
+    """Return the new machine's connection `variables` and the `problem` with the create hook's result; one is empty."""
     own = str(host.value("inventory_hostname"))
     names = [name for name in host.part("groups", "all", default=()) if name != own]
     others = {name: str(host.of_host(name, "ansible_host") or name) for name in names}
@@ -190,7 +190,7 @@ def _new_addresses(host: Variables, own: str) -> dict[str, str]:
 
 
 def _records(host: Variables) -> dict[str, t.Any]:
-    """Return a mapping from the old nodes of this batch's new machines to annotations that record the replacement."""
+    """Return the annotations that record which of this batch's new machines replaces which old node, by old node."""
     records = {}
     for name in host.value("ansible_play_batch"):
         plan = host.of_host(str(host.of_host(name, "winkube_replaces_host")), "node_replace_planned", default={})

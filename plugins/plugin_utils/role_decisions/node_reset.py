@@ -126,11 +126,11 @@ def _purposes(host: Variables) -> list[str]:
 
 
 def _batch(host: Variables, fact: str) -> list[t.Mapping[str, t.Any]]:
-    """Return facts about the existing nodes of the batch's hosts.
+    """Return the facts (`node_reset_known`) of each host of the batch whose node exists in the cluster.
 
     Args:
         host: the variables of the host for which the decision is made.
-        fact: name of a variable. Hosts where it is false or empty are left out.
+        fact: name of a variable. Hosts for which it is false or empty are left out.
     """
     hosts = [name for name in host.value("ansible_play_batch") if host.of_host(name, fact)]
     known = [host.of_host(name, "node_reset_known") for name in hosts]

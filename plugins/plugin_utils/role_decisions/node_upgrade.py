@@ -25,7 +25,7 @@ _NOT_DRAINED = (
 
 
 def cached(versions: t.Iterable[t.Any]) -> dict[str, node_upgrade.Origin]:
-    """Return a mapping from the Kubernetes versions that the nodes cache to the sources of their archives.
+    """Return where to get the archive of each Kubernetes version that the nodes cache, by version without a `v`.
 
     Args:
         versions: value of `image_cache_kube_node_versions`: versions, or mappings with `version`, `url` and `sha256`.

@@ -37,7 +37,7 @@ def base_images(store: str, pause: str, host_process: str) -> list[str]:
     """Return the container images that every node needs.
 
     Args:
-        store: the runtime whose image store contains the images, `containerd` or `docker`.
+        store: `containerd` or `docker`, the runtime whose image store contains the images.
         pause: reference of the pause image.
         host_process: base image of HostProcess containers, which only containerd can run.
     """
@@ -48,7 +48,7 @@ def needs_buildkit(store: str, builds: bool) -> bool:
     """Return whether BuildKit must be installed. Without it, containerd cannot build images.
 
     Args:
-        store: the runtime in whose image store the image is built, `containerd` or `docker`.
+        store: `containerd` or `docker`, the runtime in whose image store the image is built.
         builds: whether an image is built on the node.
     """
     return store == "containerd" and builds

@@ -38,7 +38,7 @@ def of_annotation(annotation: t.Any) -> Spec:
 
 
 def of_dataclass(type_: type[t.Any]) -> dict[str, Spec]:
-    """Return the specifications of the options for the fields of a dataclass. Fields that many types share are last.
+    """Return an option's specification for each field of a dataclass, by name. Fields that many types share are last.
 
     Args:
         type_: the dataclass.

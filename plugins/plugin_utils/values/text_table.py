@@ -44,7 +44,8 @@ def text_table(
         widest: maximum width of each column except the last, in characters. If empty, there are no limits. Longer
             cells are shortened.
         right: indexes of the columns that are aligned to the right.
-        overflow: whether to show cells that are wider than `widest` in full. The rest of the row moves to the right.
+        overflow: whether to show a cell in full even if it exceeds `widest`. The rest of the row then moves to the
+            right.
     """
     if widest and not overflow:
         rows = [(*map(shorten, row, widest), row[-1]) for row in rows]

@@ -110,7 +110,7 @@ def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = (
 def notes(results: t.Mapping[str, CallResult]) -> list[str]:
     """Return a list with a note about a group policy that blocks scripts, or an empty list if there is none.
 
-    Such a policy does not affect Ansible's modules, but other scripts on the node, such as the kubelet launcher.
+    Such a policy does not affect Ansible's modules, but it blocks other scripts, such as the kubelet launcher.
     """
     policy = str(_value(results, (_SCRIPTS, "ExecutionPolicy")) or "")
     if _value(results, (_SCRIPTS, "EnableScripts")) == 0:

@@ -89,7 +89,7 @@ def is_administrative(sid: str | None) -> bool:
 
 
 def others(sddl: str, rights: int) -> tuple[str, ...]:
-    """Return the accounts, except administrators, that own an object or have at least one of the given rights on it."""
+    """Return the SIDs of all non-administrative accounts that own an object or have any of the given rights on it."""
     sids = {sid for sid in (owner(sddl),) if sid}
     listed = _DACL.search(sddl)
     if listed is None or "NO_ACCESS_CONTROL" in listed[1]:

@@ -29,7 +29,7 @@ class Input:
     """Objects that earlier calls of the batch return, and that a later call receives."""
 
     calls: tuple[str, ...]
-    """Ids of the calls whose output objects are used, in the order in which the objects are used."""
+    """Ids of the calls whose output objects become the input, in this order."""
     where: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
     """Conditions on properties: a value, a list of accepted values, EXISTS or MISSING."""
     parameter: str | None = None

@@ -25,8 +25,8 @@ class Scope:
     """
 
     prefix: str
-    """The prefix of the ids. It ends with a character that separates it from the owner's id, such as a dot, so that the
-    prefix of one owner is not the beginning of another owner's prefix (`r1.` and `r10.`)."""
+    """The prefix of the ids. It ends with a separator such as a dot, so that no owner's prefix is the beginning of
+    another owner's prefix (`r1.` and `r10.`)."""
 
     def __contains__(self, call_id: str) -> bool:
         return call_id.startswith(self.prefix)
