@@ -68,7 +68,7 @@ def key_usage(*usages: str) -> x509.KeyUsage:
     """Return a KeyUsage extension with the given usages.
 
     Raises:
-        ValueError: X.509 does not define one of the usages.
+        ValueError: a usage is not one that X.509 defines.
     """
     if unknown := set(usages) - set(_USAGES):
         raise ValueError(f"expected key usages among {', '.join(_USAGES)}, got {', '.join(sorted(unknown))}")

@@ -20,7 +20,7 @@ from simulator.http_base import HttpServer
 
 
 def power(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
-    """Press a node's power button, wait until the action is complete, and return the node's state.
+    """Press a node's power button, wait until the action is complete, and return the node's names and power state.
 
     Raises:
         ValueError: the action is unknown.

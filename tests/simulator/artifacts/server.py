@@ -32,7 +32,7 @@ class _ArtifactHttpServer(HttpServer):
 
 
 class ArtifactServer:
-    """A server for simulated release files, on one address.
+    """A server for simulated release files, on one address. It is also a forward proxy.
 
     Args:
         address: the IPv4 address to listen on.

@@ -90,7 +90,9 @@ class ProgramGroup:
     """A group of programs with a common log folder. The programs end when this process ends or is killed."""
 
     def __init__(self, logs: Path, environment: Mapping[str, str]) -> None:
-        """Start reaper.py, a helper script that kills the programs and removes `logs` if this process is killed.
+        """Start reaper.py, a helper script.
+
+        If this process is killed, the script kills the group's programs and removes `logs`.
 
         Args:
             logs: a folder that only these programs use.

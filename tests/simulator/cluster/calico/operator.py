@@ -257,7 +257,7 @@ class Operator:
         return Rendered(self._version, spec, host, port, tuple(service["spec"]["clusterIPs"]), int(vni))
 
     def _apply(self, document: Object) -> None:
-        """Create an object, or replace an existing one that lacks a value from `document`. Other fields may differ."""
+        """Create an object, or replace the existing one unless it has all values in `document`. It may have others."""
         plural = {"ConfigMap": "/api/v1", "DaemonSet": "/apis/apps/v1"}[document["kind"]]
         metadata = document["metadata"]
         collection = f"{plural}/namespaces/{metadata['namespace']}/{document['kind'].lower()}s"

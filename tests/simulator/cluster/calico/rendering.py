@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Render the calico-node-windows DaemonSet and its ConfigMap as the Tigera operator does (pkg/render/windows.go).
 
-The result is what tigera/operator v1.40.8 renders for the Calico CNI plugin with Calico's IPAM. If an operator that
-installs another version of Calico renders something else, so does this module. It does not render image sets, pull
-secrets or overrides of the DaemonSet.
+The result is what tigera/operator v1.40.8 renders for the Calico CNI plugin with Calico's IPAM. For another version of
+Calico, it is what the operator of that version renders. Image sets, pull secrets and overrides of the DaemonSet are not
+modelled.
 """
 
 from __future__ import annotations

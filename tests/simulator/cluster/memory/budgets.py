@@ -85,7 +85,7 @@ def _conditions(before: Object, allowed: int, generation: int) -> list[Object]:
 
 
 def needs_no_budget(pod: Object) -> bool:
-    """Return whether a pod can be evicted without checking budgets, because it is not running or is being deleted."""
+    """Return whether a pod's eviction needs no budget, because the pod is not running or is already being deleted."""
     phase = pod.get("status", {}).get("phase")
     return phase in ("Pending", "Succeeded", "Failed") or bool(pod["metadata"].get("deletionTimestamp"))
 

@@ -267,7 +267,10 @@ def _check_preconditions(kind: ResourceType, old: Object, requested: Object) -> 
 
 
 def _grace(kind: ResourceType, old: Object, options: Object) -> int:
-    """Return the grace period of a deletion in seconds, which is 0 unless the object is a pod that runs on a node."""
+    """Return the grace period of a deletion in seconds.
+
+    It is 0 unless the object is a pod that is assigned to a node and has not ended.
+    """
     if kind.key != "pods":
         return 0
     if not old["spec"].get("nodeName") or old.get("status", {}).get("phase") in ("Succeeded", "Failed"):

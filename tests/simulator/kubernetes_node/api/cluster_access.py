@@ -21,9 +21,9 @@ _KUBELET = r"C:\etc\kubernetes\kubelet.conf"
 def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
     """Return `access` with an API server address that can be reached from the node.
 
-    A service's cluster IP address works only after kube-proxy has created the service's load balancer in HNS. The
-    service leads to the API server's advertised address, which is not routed in the simulator. Therefore, a service's
-    address is replaced by the address that the kubelet uses.
+    If the server's address is the cluster IP address of a service, it works only after kube-proxy has created the
+    service's load balancer in HNS. The load balancer leads to the API server's advertised address, which is not routed
+    in the simulator. Therefore, the result has the address that the kubelet uses instead.
 
     Raises:
         OSError: the API server is not reachable.

@@ -66,7 +66,10 @@ class ProxySettings:
 
     @property
     def network(self) -> str:
-        """The name of the HNS network, or an empty string if none is configured. KUBE_NETWORK is then used."""
+        """The configured name of the HNS network, or an empty string if none is configured.
+
+        If none is configured, kube-proxy uses the name in the environment variable KUBE_NETWORK.
+        """
         return str(self._kernel("networkName") or self.flags.text("network-name"))
 
     @property

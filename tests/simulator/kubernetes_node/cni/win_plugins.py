@@ -157,9 +157,9 @@ def _add(
 def _require_namespace(call: PluginCall, api: int, adding: str) -> None:
     """Raise CniError if the configured version of HNS's API does not work with the container runtime.
 
-    Version 2 of the API adds the endpoint to the sandbox's namespace, which Docker's containers do not have. With
-    version 1, a container in a namespace shares an existing endpoint (AddHnsEndpoint in pkg/hns), so version 1 does
-    not work with containerd.
+    Version 2 of the API adds the endpoint to the sandbox's network namespace, which Docker's containers do not have.
+    With version 1, the plugin expects that a container in a namespace shares an endpoint that already exists
+    (AddHnsEndpoint in pkg/hns). With containerd, there is no such endpoint yet, so version 1 fails.
     """
     if api == 2 and not call.namespace:
         message = "failed to add endpoint to namespace none: the network namespace is not valid"
@@ -199,8 +199,8 @@ def _policies(call: PluginCall) -> list[dict[str, Any]]:
 def _outbound_nat(policies: list[dict[str, Any]], network: str, api: int) -> list[dict[str, Any]]:
     """Return the policies with `network` added to the exceptions of the OutBoundNAT policy.
 
-    If there is no such policy, add one. The two versions of HNS's API have different policy formats. The plugin finds
-    no exceptions in a policy in the other version's format, so it replaces that policy.
+    If there is no such policy, add one. The two versions of HNS's API have different policy formats. If the policy has
+    the format of the other version, the plugin does not find the policy's exceptions, so they are lost.
     """
     if not network:
         return policies

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The commands of `ctr content`, which manage blobs in containerd's content store and fetch blobs from registries.
 
-For `content fetch`, ctr always downloads the content itself. `content fetch` adds the image's name to the image store,
-but does not unpack the image.
+For `content fetch`, ctr itself downloads the content with every version of containerd. The command adds the image's
+name to the image store, but does not unpack the image.
 
 Source: containerd cmd/ctr/commands/content/{content,fetch}.go.
 """

@@ -64,7 +64,7 @@ class CtrRun:
 
         Args:
             reference: the image's name, which contains the registry's host.
-            own: whether ctr transfers the image itself in every version, as for `content fetch`.
+            own: whether ctr itself transfers the image even if `transfers` is true, as for `content fetch`.
         """
         line = self.line
         folders = [drive(line.text("hosts-dir"))] if line.text("hosts-dir") else []

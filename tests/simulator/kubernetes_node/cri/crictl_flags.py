@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 
 def _spell(text: str) -> dict[str, bool]:
-    """Map each flag to whether it takes a value. In the list, a flag that takes one ends with `=` (`config=`)."""
+    """Map each flag in a list to whether it takes a value. A flag that does is listed with `=` (`config=`)."""
     return {word.rstrip("="): word.endswith("=") for word in text.split()}
 
 

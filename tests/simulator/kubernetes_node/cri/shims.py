@@ -108,7 +108,7 @@ class Shims:
     elsewhere: dict[str, list[str]] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Shims:
-        """Return an empty state, because a machine that starts from a copy of this machine's disk has no containers."""
+        """Return an empty state for a machine that starts from a copy of this machine's disk, without containers."""
         return Shims()
 
 

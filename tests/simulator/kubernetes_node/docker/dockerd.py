@@ -79,7 +79,7 @@ class DockerState:
     containers: dict[str, DockerContainer] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DockerState:
-        """Return an empty state, because a machine that starts from a copy of this machine's disk has no containers."""
+        """Return an empty state for a machine that starts from a copy of this machine's disk, without containers."""
         return DockerState()
 
 

@@ -113,7 +113,7 @@ def create_signing_request(context: Context, obj: Object) -> None:
 
 
 def validate_signing_request(obj: Object, old: Object | None) -> list[Cause]:
-    """Return the errors in a new certificate signing request's spec, or an error if an existing spec has changed."""
+    """Return the errors in a new certificate signing request's spec, or one error if an update changes the spec."""
     spec, causes = obj["spec"], []
     if old is not None:
         return [] if spec == old["spec"] else [wrong("spec", "", "field is immutable")]

@@ -105,7 +105,7 @@ def _quality_of_service(spec: Object) -> str:
 
 
 def validate_pod(obj: Object, old: Object | None) -> list[Cause]:
-    """Return the errors in a new pod, or an error if an update changes a field that is immutable."""
+    """Return the errors in a new pod's spec, or one error if an update changes an immutable field of the spec."""
     if old is None:
         return validate_pod_spec(obj["spec"])
     if _frozen(obj["spec"]) != _frozen(old["spec"]):

@@ -75,7 +75,7 @@ class Output:
             self.write(f"{stamp} {line}")
 
     def text(self) -> str:
-        """Return the output of an invocation that has no `emit` function, or an empty string if it has one."""
+        """Return the output, or an empty string if the invocation has an `emit` function."""
         return "".join(f"{line}\n" for line in self._kept)
 
 

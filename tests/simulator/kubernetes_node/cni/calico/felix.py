@@ -152,7 +152,7 @@ class _Felix:
         """With VXLAN, replace the routes in HNS with one route for each address block of the other nodes.
 
         Raises:
-            CalicoError: Calico's HNS network does not exist, or there are routes but it is not an overlay network.
+            CalicoError: Calico's HNS network does not exist, or there are routes but the network is not an overlay.
         """
         if self._run.variable("CALICO_NETWORKING_BACKEND") != "vxlan":
             return

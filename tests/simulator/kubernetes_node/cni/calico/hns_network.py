@@ -73,7 +73,8 @@ def _vxlan(machine: Machine, block: ipaddress.IPv4Network, vni: int, log: Log) -
 def _network(machine: Machine, kind: str, block: ipaddress.IPv4Network, vni: int, log: Log) -> hns.Network:
     """Return the HNS network, and create it if it does not exist.
 
-    A network with a different subnet or gateway is replaced; with VXLAN, also one of a different type.
+    A network with a different subnet or gateway is replaced. With VXLAN, a network of a different type is also
+    replaced.
     """
     store = hns.store(machine)
     known = store.network_named(NAME)
