@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Bind the arguments of a cmdlet to its parameters as PowerShell does, by names, aliases, types and parameter sets.
 
-Error ids, categories and types come from contracts/powershell-behaviour.json. For a wrong value, compiled cmdlets and
-functions have different messages.
+Error ids, categories and types come from contracts/powershell-behaviour.json. The messages for a wrong value
+differ between compiled cmdlets and functions.
 """
 
 from __future__ import annotations

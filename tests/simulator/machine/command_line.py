@@ -12,7 +12,10 @@ from collections.abc import Callable, Mapping
 
 
 def split(line: str) -> list[str]:
-    """Split a command line into arguments. Unlike Windows, apply the same rules to the first one, the program."""
+    """Split a command line into the program and its arguments.
+
+    Windows has other rules for the program than for the arguments. The simulator uses the rules for arguments for both.
+    """
     arguments: list[str] = []
     current = ""
     started = quoted = False

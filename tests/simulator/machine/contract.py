@@ -73,7 +73,7 @@ class Contract:
         function: whether the command is a function or a CDXML cmdlet. Compiled cmdlets have different messages for
             errors in parameter binding.
         parameters: maps the lower-case name of each parameter to the parameter.
-        sets: maps the name of each parameter set to the places of its parameters by their lower-case names.
+        sets: the parameter sets. Each maps the lower-case names of its parameters to their places.
     """
 
     command: str

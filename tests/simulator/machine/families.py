@@ -103,7 +103,7 @@ def declared(project: Path = _PROJECT) -> list[EntryPoint]:
     """Return the entry points that declare the simulator's layers.
 
     They come from installed packages and from the checkout's pyproject.toml, so that the simulator works in a checkout
-    without installation. Installed packages do not contain this file.
+    without installation. An installed package does not contain pyproject.toml.
 
     Args:
         project: the checkout's pyproject.toml; ignored if it does not exist.

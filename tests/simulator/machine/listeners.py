@@ -35,7 +35,7 @@ class Listeners:
     ports: dict[int, Port] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Listeners:
-        """Return an empty object, because a machine that starts from a copy of this one's disk has no listeners."""
+        """Return an object without listeners, because a machine that starts from a copy of this one's disk has none."""
         return Listeners()
 
 

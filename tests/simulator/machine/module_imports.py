@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Cold imports of PowerShell modules: a runspace's first call of a module's cmdlet waits for the module's import.
 
-A fault such as this one makes imports slow ("*" in place of the list stands for all modules):
+For example, this fault makes the imports of two modules slow ("*" in place of the list stands for all modules):
 {"kind": "slow_imports", "seconds": 8, "modules": ["HostNetworkingService", "NetTCPIP"]}
 
 A module is imported once per runspace, and the import counts towards the cmdlet's time limit. If a runspace is

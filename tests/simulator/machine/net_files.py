@@ -48,7 +48,10 @@ def denied(path: str) -> CmdletError:
 
 
 def used(path: str = "") -> CmdletError:
-    """Return the exception for a file that is in use. If the method has two paths, the message names neither."""
+    """Return the exception for a file that is in use.
+
+    If `path` is empty, the message names no file. This is the case for .NET methods with two paths.
+    """
     named = f" '{path}'" if path else ""
     return exception(IO, f"The process cannot access the file{named} because it is being used by another process.")
 
@@ -78,7 +81,7 @@ def as_exceptions(path: str) -> Iterator[None]:
 
 
 def exists(machine: Machine, path: str) -> bool:
-    """Return whether a path is a file or folder that File.Exists or Directory.Exists finds.
+    """Return whether File.Exists or Directory.Exists returns true for a path.
 
     Both return false for an invalid path, and for an item whose attributes the caller is not allowed to read.
     """
@@ -127,14 +130,14 @@ def require_legal(machine: Machine, path: str) -> None:
 
 
 def open_to_read(machine: Machine, path: str, share: str = "rwd") -> Path:
-    """Return the path on the host of a file that the caller is going to open for reading.
+    """Return the host path of a file that the caller is going to open for reading.
 
     Args:
         share: the operations that the caller allows other processes to perform (see `OpenFiles`). File.OpenRead allows
             only reading (`r`).
 
     Raises:
-        CmdletError: the .NET method fails.
+        CmdletError: .NET cannot open the file.
     """
     require_legal(machine, path)
     if machine.files.is_directory(path):

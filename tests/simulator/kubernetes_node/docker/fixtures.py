@@ -58,8 +58,9 @@ def populate(
         machine: the machine; if Docker is missing, it is installed.
         running: the number of running containers.
         stale: the number of endpoints whose containers were removed.
-        stopped: the number of stopped containers with leftover endpoints (moby/moby#47576). The addresses of these
-            containers are set manually, so they cannot start until the endpoints are removed.
+        stopped: the number of stopped containers with leftover endpoints (moby/moby#47576). Each of these
+            containers has a fixed address. Its endpoint still uses this address, so the container cannot start until
+            the endpoint is removed.
         network: the network that the containers use. It must exist.
 
     Returns:

@@ -201,7 +201,12 @@ class DockerImages:
         return message
 
     def prune(self, *, everything: bool, used: Iterable[str]) -> tuple[list[str], int]:
-        """Remove unused images (all, or only those without a tag). Return the output and the number of bytes freed."""
+        """Remove unused images. Return the lines of the output, and the number of bytes freed.
+
+        Args:
+            everything: whether to remove images with tags, too.
+            used: the ids of the images in use.
+        """
         message: list[str] = []
         won = 0
         for image in self.all():

@@ -141,7 +141,7 @@ class _RunningHns(IdleService):
         down.
 
         Raises:
-            ServiceError: 1053 if the service does not stop.
+            ServiceError: the service does not stop. The error code is 1053.
         """
         machine = self.machine
         if machine is not None and machine.power.state != "going-down":

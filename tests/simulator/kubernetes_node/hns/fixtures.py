@@ -68,8 +68,8 @@ class Scene:
 def install(machine: Machine, *, containerd: str = "2.2.5", kubernetes: str = "1.34.2", flanneld: bool = False) -> None:
     """Install containerd, kubelet, kube-proxy and optionally flanneld as running services.
 
-    ctr and crictl are added to PATH. The kubelet runs without a cluster. kube-proxy and flanneld do nothing until they
-    are stopped.
+    ctr and crictl are added to PATH. The kubelet runs without a cluster. The processes of kube-proxy and flanneld only
+    wait until their services are stopped.
     """
     for folder, names, version in (
         (CONTAINERD, ("containerd", "ctr"), containerd),

@@ -35,8 +35,9 @@ class Plan:
         plugin: the CNI plugin that creates pods' endpoints.
         config: the name of the CNI configuration.
         network, kind, subnet, vni: the name, type, subnet and, for an overlay network, VNI of the pods' network.
-        external: another network on the same adapter, which is created first.
-        host_endpoints: endpoints of the host itself. On an overlay network, `Ethernet` has kube-proxy's source address.
+        external: the name of another network on the same adapter, which is created first; empty if there is none.
+        host_endpoints: the names of the host's own endpoints. On an overlay network, the endpoint `Ethernet` has
+            kube-proxy's source address.
         routes: whether the host has routes to pods on other nodes.
     """
 

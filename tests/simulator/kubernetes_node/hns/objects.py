@@ -229,7 +229,9 @@ class HnsState:
     namespaces: dict[str, Namespace] = field(default_factory=dict)
 
     def restarted(self) -> None:
-        """Remove what a service restart removes: all but the persistent networks and the host's own namespace.
+        """Remove all objects that do not survive a restart of the hns service.
+
+        Only the persistent networks and the host's own namespace survive it.
 
         Source: projectcalico/calico#5164.
         """
@@ -239,10 +241,13 @@ class HnsState:
         self._forget_fleeting()
 
     def rebooted(self, *, keep_endpoints: bool) -> None:
-        """Apply the effects of a reboot: compartments, containers and non-persistent networks are lost.
+        """Apply the effects of a reboot.
 
-        If `keep_endpoints` is false, all endpoints, and all namespaces but the host's own, are also lost. Sources
-        differ: endpoints survive reboots after updates in moby/moby#47576, but vanish according to Google's
+        Non-persistent networks and their endpoints are lost. Namespaces lose their containers and, except for the
+        host's own, their compartments. If `keep_endpoints` is false, all other endpoints, and all namespaces but the
+        host's own, are also lost.
+
+        Sources differ: endpoints survive reboots after updates in moby/moby#47576, but vanish according to Google's
         k8s-node-setup.psm1.
         """
         self._forget_fleeting()

@@ -217,7 +217,7 @@ class HnsStore:
             raise HnsError("CreateEndpoint", ADDRESS_RESERVED, api)
 
     def _require_free(self, network: str, address: str, remote: bool, api: int) -> None:
-        """Raise HnsError if another endpoint uses an address.
+        """Raise HnsError if a new endpoint cannot have an address because another endpoint uses it.
 
         No version of Windows gives a pod the address of the host's own endpoint (microsoft/SDN#333). On Windows Server
         2019, two endpoints of pods can have the same address (kubernetes pkg/proxy/winkernel/hns.go); on later versions

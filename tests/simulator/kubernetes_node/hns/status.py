@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def describe(machine: Machine) -> object:
     """Return the HNS objects for the simulator's status page.
 
-    An endpoint is connected unless an older endpoint in its network has the same address.
+    The result lists an endpoint as connected unless an older endpoint in its network has the same address.
     """
     state = machine.part(HnsState)
     networks = list(state.networks.values())

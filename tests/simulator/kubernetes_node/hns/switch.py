@@ -51,7 +51,7 @@ def appeared(machine: Machine, network: Network, others: Sequence[Network]) -> N
 def vanished(machine: Machine, network: Network, others: Sequence[Network]) -> None:
     """Immediately apply the effects of an HNS network's removal to the machine's interfaces and link.
 
-    If the link goes down, the caller does not get a response.
+    If the link goes down, the client that removed the network gets no response.
     """
     if network.external and not _shared(network, others):
         _remove_switch(machine, network.adapter, keeps=not _loses(machine, "vanish"))
@@ -63,7 +63,7 @@ def vanished(machine: Machine, network: Network, others: Sequence[Network]) -> N
 def forgotten(machine: Machine, network: Network, others: Sequence[Network]) -> None:
     """Update the machine's interfaces and link after a boot that an HNS network did not survive.
 
-    Whether a manually set address survives is not documented. The simulator keeps the address.
+    It is not documented whether a manually set address survives the loss of the network. The simulator keeps it.
     """
     if network.external and not _shared(network, others):
         _remove_switch(machine, network.adapter, keeps=True)

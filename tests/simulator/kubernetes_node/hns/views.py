@@ -5,8 +5,10 @@
 The sources are published outputs: networks and endpoints of Windows Server 2019 in projectcalico/calico#6996 and #4682,
 those of Windows Server 2022 in microsoft/SDN#582 and kubernetes-sigs/sig-windows-tools#378, namespaces and policy lists
 in projectcalico/calico#8465 and microsoft/Windows-Containers#485, Docker's endpoints in
-microsoft/Windows-Containers#563. Ids are in upper case, except that the ids of endpoints, and the references in
-endpoints and policy lists, are in lower case since Windows Server 2022.
+microsoft/Windows-Containers#563.
+
+Ids are in upper case. Since Windows Server 2022, the ids of endpoints, and the ids to which endpoints and policy lists
+refer, are in lower case.
 """
 
 from __future__ import annotations

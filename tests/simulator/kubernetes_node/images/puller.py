@@ -383,7 +383,7 @@ class _Fetch:
         self.puller.transfer(self.store, self.places, self.reference, "blobs", digest, self.alive)
 
     def metadata(self, document: Mapping[str, Any]) -> None:
-        """Download all manifests and configurations to which an index or manifest refers, without layers.
+        """Download all manifests and configurations to which an index or manifest refers, but no layers.
 
         Raises:
             PullError: a registry rejects a request, or the download fails.

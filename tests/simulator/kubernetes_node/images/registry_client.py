@@ -156,7 +156,7 @@ class RegistryClient:
             place: the registry.
             method: GET, HEAD, POST or PUT.
             path: a path below the registry's API root (`/v2`) with its query, an absolute path, or a complete URL.
-            last: whether this is the last host to try.
+            last: whether `place` is the last host to try.
             offset: the position in the response's body at which to start; 0 requests all of it.
             body: the content of the request.
             media_type: the media type of the body.

@@ -210,7 +210,7 @@ class ImageStore:
 
         Args:
             collect: whether to delete unreferenced content (including ingests) immediately. Otherwise, a later
-                garbage collection deletes it. The removal of a name does not start a collection, because
+                garbage collection deletes it: the removal of a name alone does not start a collection, because
                 deletion_threshold is 0 (containerd core/metadata/plugin).
         """
         with self._lock:

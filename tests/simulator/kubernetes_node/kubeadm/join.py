@@ -244,7 +244,7 @@ class Joiner:
         (github.com/kubernetes/kubernetes/pull/128031). kubeadm 1.30.4 contains the older text, 1.34.4 the newer one.
 
         Raises:
-            JoinError: the annotation could not be written before the time limit of the TLS bootstrap.
+            JoinError: the annotation could not be written within the time limit of the TLS bootstrap.
         """
         new = contracts.at_least(self.version, "1.32")
         failed = "error writing CRISocket for this node" if new else "error uploading crisocket"

@@ -73,7 +73,7 @@ def check(
 def _runtime(
     machine: Machine, join: JoinConfiguration, version: str, environment: Mapping[str, str] | None
 ) -> tuple[str, str]:
-    """Return an error and a warning line about the container runtime, each an empty string if there is none.
+    """Return an error message and a warning line about the container runtime. Either may be an empty string.
 
     If the runtime does not respond, kubeadm 1.35 and newer report an error, and 1.31 to 1.34 only warn.
     1.30 runs crictl and reports an error if crictl fails, but only warns if crictl is not found.
@@ -124,10 +124,10 @@ def _is_kubelet(machine: Machine) -> bool:
 
 
 def control_plane_problem(cluster: Mapping[str, Any], version: str) -> str:
-    """Return why kubeadm cannot join a cluster with this ClusterConfiguration, or an empty string if it can join.
+    """Return why kubeadm rejects a cluster with this ClusterConfiguration, or an empty string if it does not.
 
-    kubeadm must support the API version of the configuration. The control plane may be one minor version older than
-    kubeadm (constants.go: MinimumControlPlaneVersion). A newer control plane is accepted.
+    kubeadm must support the API version of the configuration. The control plane may be at most one minor version older
+    than kubeadm (constants.go: MinimumControlPlaneVersion). A newer control plane is accepted.
     """
     api, kind = str(cluster.get("apiVersion")), str(cluster.get("kind"))
     if f"{api} {kind}" not in contracts.kinds(version):

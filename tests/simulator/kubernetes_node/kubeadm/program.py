@@ -67,7 +67,8 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 def _command(argv: list[str], version: str) -> tuple[str | None, list[str]]:
     """Return the command with its subcommands, and the remaining arguments.
 
-    The command is None if the first argument is not a command, and an empty string if there are no arguments.
+    The command is None if the first argument is neither a command nor a flag. The command is an empty string if there
+    are no arguments, or if the first one is a flag.
     """
     known = contracts.commands(version) | {"config", "join", "reset", "version"}
     words = list(argv)

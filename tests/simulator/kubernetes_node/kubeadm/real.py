@@ -80,12 +80,14 @@ def join(
 ) -> ProgramResult | None:
     """Run `kubeadm join`.
 
-    Return None if kubeadm cannot run here because another program uses the port of the kubelet's health check.
-
     Args:
         arguments: the arguments of the join, without --config.
-        config: the contents of the configuration file.
+        config: the contents of the configuration file, or None if there is none.
         requested: the settings of the join.
+
+    Returns:
+        The result of kubeadm, or None if kubeadm cannot run because another program uses the port of the kubelet's
+        health check.
     """
     answerer = Answerer.start()
     if answerer is None:

@@ -69,7 +69,7 @@ def reset(
 
 
 def _copy(machine: Machine, root: Path) -> dict[str, Path]:
-    """Create empty files and folders with the names of the node's files and folders.
+    r"""Copy the trees of C:\etc\kubernetes and C:\var\lib\kubelet with empty files, and add an empty /proc/mounts.
 
     Return a dictionary that maps each Windows path to the path of its copy.
     """

@@ -102,8 +102,10 @@ class Upgrader:
     def _temporary(self, name: str) -> str:
         """Create a folder for backups, and return its path.
 
-        Since kubeadm 1.35, the folder's name ends with the date and time to the second, and the folder must not exist
-        yet.
+        Since kubeadm 1.35, the folder's name ends with the date and the time (to the second).
+
+        Raises:
+            UpgradeError: the folder exists already.
         """
         stamp = self.machine.clock.now().strftime("-%Y-%m-%d-%H-%M-%S")
         timed = contracts.at_least(self.version, "1.35")

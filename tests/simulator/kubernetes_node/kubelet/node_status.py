@@ -173,7 +173,7 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: CriR
 
 
 def _addresses(machine: Machine, name: str, settings: KubeletSettings, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a Node's status with its addresses, or an empty dictionary if the kubelet must not set them.
+    """Return a dictionary with a Node's status field `addresses`, or an empty one if the kubelet must not set it.
 
     With an external cloud provider, a kubelet sets the addresses at most once (setters.go).
     """

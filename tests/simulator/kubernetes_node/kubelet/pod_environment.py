@@ -92,7 +92,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 def service_variables(services: list[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the environment variables with the API server's address that every container gets.
+    """Return the environment variables that tell every container the address of the API server.
 
     The dictionary is empty if the `kubernetes` service does not exist.
     """

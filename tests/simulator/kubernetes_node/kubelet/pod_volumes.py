@@ -33,7 +33,9 @@ class Volumes:
 
 
 def prepare(machine: Machine, client: Client, pod: Mapping[str, Any], root: str, known: Volumes) -> None:
-    """Write the files of a pod's volumes. Write them again every 45 minutes, to renew service account tokens.
+    """Write the files of a pod's volumes, unless they were written less than 45 minutes ago.
+
+    Writing them again renews service account tokens.
 
     Raises:
         VolumeError: a volume cannot be prepared.

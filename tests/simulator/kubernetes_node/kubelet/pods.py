@@ -85,7 +85,7 @@ class Pods:
         self._service_variables: dict[str, str] = {}
 
     def sync(self, pods: list[dict[str, Any]], runtime: CriRuntime | None) -> bool:
-        """Do the next step for each pod of the node, and return whether a pod is still changing."""
+        """Do the next step for each pod of the node. Return whether any pod is pending, not ready or being deleted."""
         busy = False
         present = {pod["metadata"]["uid"] for pod in pods}
         if runtime:
@@ -340,7 +340,7 @@ class Pods:
             return {}
 
     def _report(self, pod: dict[str, Any], worker: Worker) -> bool:
-        """Send a pod's status to the API server if it has changed, and return whether the pod is still changing."""
+        """Send a pod's status to the API server if it has changed. Return whether the pod is pending or not ready."""
         address = self._settings.node_ip or self._machine.address
         specs = {item["name"]: item for item in pod["spec"]["containers"]}
         known = {

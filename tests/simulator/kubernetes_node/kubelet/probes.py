@@ -14,7 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Run = Callable[[list[str], float], tuple[bool, str]]
-"""A function that runs a command with a time limit in seconds, and returns whether it succeeded and its output."""
+"""A function that runs a command with a time limit in seconds.
+
+It returns whether the command succeeded, and the command's output.
+"""
 
 
 @dataclass

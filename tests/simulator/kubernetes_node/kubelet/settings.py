@@ -25,7 +25,10 @@ KIND = "kubelet.config.k8s.io/v1beta1 KubeletConfiguration"
 
 
 class KubeletError(Exception):
-    """A kubelet cannot start or must end. The text is the reason, which the kubelet prints after `command failed`."""
+    """Raised if a kubelet cannot start or must end.
+
+    The text is the reason, which the kubelet prints after `command failed`.
+    """
 
 
 @dataclass
@@ -108,9 +111,10 @@ class KubeletSettings:
 
     @property
     def reports_addresses(self) -> bool:
-        """Whether the kubelet itself reports the node's addresses before an external cloud provider has set them.
+        """Whether the kubelet itself reports the node's addresses when it registers the node.
 
-        See kubernetes pkg/kubelet/nodestatus/setters.go, NodeAddress (kubernetes/kubernetes#121028, #125337).
+        With an external cloud provider, it does so only if --node-ip is set. See kubernetes
+        pkg/kubelet/nodestatus/setters.go, NodeAddress (kubernetes/kubernetes#121028, #125337).
         """
         return not self.has_cloud_provider or bool(self.flags.text("node-ip"))
 
@@ -313,7 +317,8 @@ def check_credential_providers(machine: Machine, settings: KubeletSettings) -> N
     """Raise KubeletError if a credential provider is missing, or if the providers' configuration is wrong or missing.
 
     The kubelet checks the providers only if both flags for credential providers are set. Source:
-    pkg/credentialprovider/plugin/plugin.go (RegisterCredentialProviderPlugins). exec.LookPath appends `.exe`.
+    pkg/credentialprovider/plugin/plugin.go (RegisterCredentialProviderPlugins). The name of a provider may
+    lack `.exe`, because exec.LookPath adds it.
     """
     path = settings.flags.text("image-credential-provider-config")
     folder = settings.flags.text("image-credential-provider-bin-dir")

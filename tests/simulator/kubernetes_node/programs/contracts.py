@@ -68,7 +68,8 @@ def includes(span: str, minor: str) -> bool:
 def flags(program: str, version: str, command: str | None = None) -> dict[str, Mapping[str, Any]]:
     """Return the flags that a version of the kubelet, of kube-proxy or of a kubeadm command accepts.
 
-    The keys are the names of the flags without dashes.
+    Each name, without dashes, is mapped to the flag's entry in contracts/kubernetes.json, such as
+    `{"type": "bool", "minors": "all"}`.
     """
     table = load("kubernetes")[program]
     if command is not None:

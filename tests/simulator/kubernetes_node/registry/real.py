@@ -93,7 +93,9 @@ class RealRegistry:
             connection.close()
 
     def fill(self, images: Blobs, names: Iterable[str] | None = None) -> None:
-        """Push images to the registry. For example, `registry.k8s.io/pause:3.10.2` is pushed to the `pause` repository.
+        """Push images to the registry.
+
+        The host in an image's name is dropped: `registry.k8s.io/pause:3.10.2` is pushed to the repository `pause`.
 
         Args:
             images: the available images.

@@ -54,9 +54,9 @@ class SimulatedRegistry:
         requested by tag also has a counter `NAME:TAG`.
         """
         self.faults = Faults()
-        """The faults, each for one request path such as `/registry.k8s.io/v2/pause/manifests/3.10.2`.
+        """The faults. Each has a pattern of request paths, such as `/registry.k8s.io/v2/pause/manifests/*`.
 
-        The path begins with the host if the request has the parameter `ns`. Otherwise, it begins with `/v2`.
+        A path begins with the host if the request has the parameter `ns`. Otherwise, it begins with `/v2`.
         """
         self.failures: dict[str, int] = {}
         """Maps each image (`host/path:tag`) whose requests must fail to the HTTP status of the responses.
@@ -89,7 +89,7 @@ class SimulatedRegistry:
         self.stop()
 
     def fault(self, kind: str, path: str = "*", **options: Any) -> None:
-        """Make the registry respond with a fault to requests for a path.
+        """Make the registry respond with a fault to requests for paths that match a pattern.
 
         Kinds: `status` (with `retry_after`), `cut`, `truncated`, `wrong`, `slow`, `silence`, `loop`, `redirect`, `html`
             and `no-range`; see `simulator.artifacts.faults`.

@@ -67,7 +67,10 @@ class Fields:
     comment: str = ";"
 
     def of(self, line: str, letter: str) -> dict[str, str] | None:
-        """Return the loop variables for a line (`letter` and the letters after it), or None if the line is skipped."""
+        """Return the loop variables for a line with their values, or None if the line is skipped.
+
+        The names of the variables are `letter` and the letters after it.
+        """
         if not line or (self.comment and line.startswith(self.comment)):
             return None
         pattern = f"[{re.escape(self.delimiters)}]+" if self.delimiters else r"(?!)"

@@ -55,7 +55,7 @@ def item(
     """Return the object that PowerShell returns for an existing item.
 
     Args:
-        short: whether ToString() of a file or folder returns its name, as for objects from Get-ChildItem.
+        short: whether ToString() of a file or folder returns only its name, as for objects from Get-ChildItem.
         environment: the environment variables of the process, which are needed if the item is one of them.
     """
     if place.provider == "Registry":

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def links_below(machine: Machine, path: str) -> list[str]:
-    """Return the links below a folder that are symbolic links to folders. Remove-Item cannot remove these links.
+    """Return the paths of the symbolic links below a folder that Remove-Item cannot remove.
 
-    Windows PowerShell treats them like junctions. See PowerShell/PowerShell#621 (fixed in PowerShell 6) and
-    ansible/ansible#48327. In PowerShell 7 and for a folder that is itself a link, the list is empty.
+    Windows PowerShell treats symbolic links to folders like junctions. See PowerShell/PowerShell#621 (fixed in
+    PowerShell 6) and ansible/ansible#48327. In PowerShell 7, and for a folder that is itself a link, the list is empty.
     """
     real = machine.files.real(path)
     if machine.settings.powershell or real.is_symlink() or not real.is_dir():

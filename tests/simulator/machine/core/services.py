@@ -207,7 +207,11 @@ def _passed(machine: Machine, bound: Bound, name: str) -> Iterator[object]:
 
 
 def get_service(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return services by name or display name, or the services on which they depend or that depend on them."""
+    """Return the services with the given names or display names.
+
+    With -RequiredServices, return the services on which these depend. With -DependentServices, return the services
+    that depend on these.
+    """
     for service in sorted(_selected(machine, bound), key=lambda item: item.name.casefold()):
         if bound.flag("DependentServices"):
             others = machine.services.dependants(service.name)

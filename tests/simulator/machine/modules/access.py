@@ -144,7 +144,7 @@ def acl(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _added(own: list[Ace], rule: _Rule) -> list[Ace]:
-    """Add a rule to a list of explicit entries, or merge it into an entry with the same account, kind and flags."""
+    """Return explicit entries with a rule added, or merged into the entry with the same account, kind and flags."""
     for place, ace in enumerate(own):
         if (ace.kind, sid(ace.trustee), ace.flags) == (rule.kind, rule.who, rule.flags):
             merged = _Rule(rule.kind, rule.who, ace.mask | rule.mask, rule.flags)
