@@ -59,9 +59,9 @@ class _Key:
 
 
 def split(path: str) -> list[str]:
-    r"""Split a registry path into the short name of its root, such as `HKLM`, and the names of the keys below the root.
+    r"""Return the parts of a registry path: the short name of its root, such as `HKLM`, and the keys that follow it.
 
-    In `path`, the root may have its short or its long name.
+    In `path`, the root can have its short or its long name.
 
     Raises:
         KeyError: the root does not exist.
@@ -222,7 +222,7 @@ class Registry:
             raise RegistryDeniedError("\\".join(names))
 
     def values(self, path: str) -> dict[str, Value]:
-        """Return a mapping of value names to the values of a key. A missing key has no values."""
+        """Return the values of a key, keyed by their names. A missing key has no values."""
         with self._lock:
             key = self._find(path)
             return dict(key.values.values()) if key else {}

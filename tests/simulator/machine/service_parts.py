@@ -21,7 +21,7 @@ class Service:
     Args:
         command_line: ImagePath with expanded variables.
         argv: the program and the arguments in the command line, split by the Win32 rules.
-        environment: the service's own variables (its `Environment` value).
+        environment: the service's own environment variables (its `Environment` value).
         dependencies: the names of services that must run before this one.
     """
 

@@ -290,7 +290,7 @@ class Services:
         self.started.append(service.name)
 
     def _run(self, found: Resolved, program: ServiceProgram, service: Service) -> RunningService:
-        """Start a program. Raise ServiceError (5) if it may not be executed, or (1053) if it is denied file access."""
+        """Start a program. Raise ServiceError 5 if it may not be executed, or 1053 if a file access is denied."""
         try:
             self.machine.files.require(found.path, check.EXECUTE)
         except PermissionError:

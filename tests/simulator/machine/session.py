@@ -22,7 +22,7 @@ class Session:
 
     Args:
         user: an account name, or `SYSTEM`.
-        environment: the variables of the process. Changes affect only this process.
+        environment: the environment variables of the process. Changes affect only this process.
         directory: the current folder.
         logon: `batch` for a logon on the machine itself (become); empty for a logon over WinRM.
         standard_error: a function that receives what a script writes to its process's standard error.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The versions of Windows Server that can be simulated.
 
-Build numbers of the released versions (each with an update from 2024):
+Each released version has the build number of an update from 2024. Source:
 https://learn.microsoft.com/windows/release-health/windows-server-release-info.
 """
 

@@ -53,7 +53,7 @@ class ConsoleInput(Protocol):
     """The input that a client types while a command runs."""
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Wait until the input or command ends, and return the input. With `to_exit`, a line `exit` also ends it."""
+        """Wait until the input or command ends, and return the input. With `to_exit`, a line `exit` ends the input."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Execution:
         shell_id: the identifier of the WinRS shell or runspace pool. Runspaces keep their state as long as
             their pool exists.
         user: the account name as the host spells it.
-        environment: the variables that the client set for a WinRS shell.
+        environment: the environment variables that the client set for a WinRS shell.
         working_directory: the folder of a WinRS shell, if the client set one.
         console: the typed input of a WinRS command whose standard input is not a pipe.
         stopped: an event that is set when the client stops the command, or when its shell ends. A slow command polls or

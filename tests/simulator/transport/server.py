@@ -95,7 +95,7 @@ class NodeServer:
         self.close_ports()
 
     def open_ports(self) -> None:
-        """Open a port for each of WinRM's listeners, because the node has power and its link is up."""
+        """Open a port for each of WinRM's listeners, now that the node has power and its link is up."""
         with self._lock:
             self._powered = True
             self._cancel_link_timer()

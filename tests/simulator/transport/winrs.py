@@ -45,7 +45,7 @@ class Console:
         self._changed.notify_all()
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Wait until the input or command ends, and return the input. With `to_exit`, a line `exit` also ends it."""
+        """Wait until the input or command ends, and return the input. With `to_exit`, a line `exit` ends the input."""
         with self._changed:
             while not self._ended and not self.stopped.is_set():
                 lines = [line.strip().lower() for line in bytes(self._typed).splitlines()]
@@ -109,7 +109,7 @@ class WinrsShell(Shell):
     def send(self, request: WsmanRequest) -> None:
         """Pass standard input to a command.
 
-        If the input is a pipe, the command starts when the input ends. Input from a console goes to a running command.
+        If the input is a pipe, the command starts when the input ends. Console input goes to the running command.
         """
         command_id, data, end = input_stream(request)
         with self.changed:

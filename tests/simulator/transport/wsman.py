@@ -143,7 +143,7 @@ def parse_duration(text: str, default: float) -> float:
 def envelope(action: str, body: str, relates_to: str) -> bytes:
     """Return an envelope with an action, a body and the message id of the request.
 
-    The body is XML, in which the namespace prefixes of the envelope are defined.
+    `body` is XML, which can use the namespace prefixes that the envelope defines.
     """
     return (
         f'<s:Envelope xml:lang="en-US" xmlns:s="{SOAP}" xmlns:a="{ADDRESSING}" xmlns:x="{TRANSFER}" xmlns:w="{WSMAN}"'

@@ -87,7 +87,7 @@ def _of_privileges(token: Token, enabled: Iterable[str]) -> int:
 def may_own(token: Token, owner: str, enabled: Iterable[str] = ()) -> bool:
     """Return whether a user with the given token may make `owner` the owner of an object.
 
-    The owner may be the token's user, its default owner or, with SeRestorePrivilege, any account. For other accounts,
+    `owner` must be the token's user or default owner. With SeRestorePrivilege, it can be any account. Otherwise,
     Windows reports ERROR_INVALID_OWNER (1307). Source:
     https://learn.microsoft.com/windows/win32/secauthz/taking-object-ownership-in-c--
     """

@@ -45,7 +45,7 @@ class Guard:
     Args:
         lists: the machine's access lists.
         acting: the tokens of the machine's threads; None disables all checks.
-        follow: a function that follows all links in a path, and returns the result in normal form and lower case.
+        follow: a function that follows all links in a path, and returns the target's normalized path in lower case.
     """
 
     def __init__(self, lists: AccessLists, acting: Acting | None, follow: Callable[[str], str]) -> None:

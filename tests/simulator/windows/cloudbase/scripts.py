@@ -72,7 +72,7 @@ def run_file(run: CloudbaseRun, path: str) -> int:
 
 
 def _without_bash(run: CloudbaseRun, module: str, what: str) -> int:
-    """Log the error of a bash script, which Windows cannot run, and return 0 as its exit code."""
+    """Log the error that occurs because Windows cannot run a bash script, and return 0 as the script's exit code."""
     reason = "[WinError 2] The system cannot find the file specified"
     run.log("WARNING", module, f"An error occurred during {what} execution: '{reason}'")
     return 0

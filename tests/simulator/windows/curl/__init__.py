@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulate the curl.exe of Windows, with the options of its version. Real data is transferred to the node's files."""
+"""Simulate Windows' curl.exe, with the options of its version. It transfers real data to the node's files."""
 
 from __future__ import annotations
 

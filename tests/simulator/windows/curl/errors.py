@@ -44,7 +44,7 @@ class CurlError(Exception):
 
 
 class CurlUsageError(Exception):
-    """An error other than a failed transfer, such as an invalid command line. curl prints its text after `curl: `.
+    """An error other than a failed transfer, such as an invalid command line. curl prints the message after `curl: `.
 
     Args:
         code: curl's exit code.

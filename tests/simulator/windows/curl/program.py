@@ -154,7 +154,8 @@ class _Printer:
     def result(self, *, worst: bool) -> ProgramResult:
         """Return the result of the program.
 
-        Its exit code is that of the last transfer or, if transfers are parallel, of the last one that failed.
+        Its exit code is that of the last transfer. With `worst`, which is for parallel transfers, it is that of the
+        last transfer that failed, or 0 if none failed.
         """
         failed = [code for code in self._codes if code]
         code = (failed[-1] if failed else 0) if worst else self._codes[-1]

@@ -129,7 +129,8 @@ def open_stream(
     """Connect to the server of a request, directly or through a proxy.
 
     Returns:
-        the connection, and the proxy that receives the request. The proxy is None if the server receives the request.
+        The connection, and the proxy to which to send the request, or None if the request goes directly to the
+        server or through a tunnel.
     """
     url = request.url
     modern = version >= (7, 86)

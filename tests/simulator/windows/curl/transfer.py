@@ -291,9 +291,9 @@ class UrlTransfer:
             self._machine.files.write_text(self._path(name), f"{tag}\n" if tag else "")
 
     def _dump(self, outcome: TransferResult) -> bytes:
-        """Write the response headers to the file that --dump-header names.
+        """Write the response headers to the file that --dump-header names, and return no bytes.
 
-        If the file is `-`, return them for standard output instead.
+        If the file is `-`, return the headers for standard output instead.
         """
         name = self._config.values.get("dump-header")
         if name is None or not self._heads:

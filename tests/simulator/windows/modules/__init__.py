@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ansible's modules for features, the firewall, downloads, packages, updates and domains.
+"""The simulated Ansible modules for features, the firewall, downloads, packages, updates and domains.
 
 Modules that need no other part of `simulator.windows` are in `simulator.machine.modules`.
 """

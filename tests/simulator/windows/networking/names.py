@@ -21,9 +21,9 @@ _HOSTS = r"C:\Windows\System32\drivers\etc\hosts"
 
 
 def resolve(machine: Machine, name: str) -> list[str]:
-    """Return the addresses of a name or address, or an empty list if the name cannot be resolved.
+    """Return the addresses of a host name, or an empty list if it cannot be resolved.
 
-    Only IPv4 addresses are requested from DNS.
+    For an IP address, return the address itself. Only IPv4 addresses are requested from DNS.
     """
     try:
         return [str(ipaddress.ip_address(name.strip("[]")))]

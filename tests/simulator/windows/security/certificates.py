@@ -101,7 +101,7 @@ def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _alternative_names(extension: str) -> list[x509.GeneralName]:
-    """Return the subject alternative names in a text extension, or an empty list if it is an extended key usage.
+    """Return the alternative names in an extension from -TextExtension, or an empty list for an extended key usage.
 
     Raises:
         NotModelled: the extension is neither a list of alternative names nor an extended key usage.
@@ -131,7 +131,7 @@ def export_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
     path = bound.text("FilePath")
     for item in bound.pipeline or [bound.get("Cert")]:
         if not isinstance(item, PSObject) or bound.text("Type", "CERT").upper() != "CERT":
-            raise NotModelled("the export of an object other than a certificate, or in a format other than CERT")
+            raise NotModelled("an export of an object that is not a certificate, or in a format other than CERT")
         data = item.get("RawData")
         machine.files.write_bytes(path, data if isinstance(data, bytes) else b"")
     return []

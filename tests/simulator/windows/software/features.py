@@ -194,7 +194,10 @@ def install_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def mark(machine: Machine, feature: Feature, *, install: bool) -> None:
-    """Install or remove a feature immediately or at the next boot. Its dependencies and children do not change."""
+    """Install or remove a feature without its dependencies and children.
+
+    If the feature needs a restart, the change takes effect at the next boot.
+    """
     state, name = state_of(machine), feature.name.casefold()
     if install and feature.restart:
         state.pending_install.add(name)

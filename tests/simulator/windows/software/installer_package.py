@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows Installer packages: real files, which contain a description of the effects of their installation.
+"""Simulated Windows Installer packages: real files that describe what their installation changes.
 
 An .msi is an OLE compound file (https://learn.microsoft.com/windows/win32/msi/windows-installer-file-extensions). A
-simulated package has the same first bytes, and a line `SIMULATED-PACKAGE {…}`. Without this line, msiexec rejects the
-package.
+simulated package begins with the same bytes as such a file, and contains a line `SIMULATED-PACKAGE {…}`. Without this
+line, msiexec rejects the package.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class InstallerPackage:
         generated: the text files that the package's custom actions write, as a map from the Windows path to the
             contents. These files stay when the product is removed.
         users: the local users that the package creates.
-        system_property: a public property. If it is set, the services run as LocalSystem, and `users` are not
-            created.
+        system_property: the name of a public property. If the command line sets it, the services run as LocalSystem,
+            and `users` are not created.
         code: the ProductCode, if it is the same for all versions.
         exit_code: msiexec's exit code: 0; 3010 if a reboot is needed; or an error code if the installation must fail.
         errors: the lines of the log that explain an error.

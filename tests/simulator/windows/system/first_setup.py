@@ -28,8 +28,8 @@ _MOST_RUNS = 3
 def run_synchronous(machine: Machine, answer_file: str) -> None:
     """Run the commands of an answer file as SYSTEM.
 
-    If WillReboot is OnRequest, exit code 1 of a command requests a reboot. Exit code 2 requests that the command run
-    again after a reboot. The simulator does not reboot, but a new computer name takes effect, as at a reboot.
+    As with WillReboot=OnRequest, a command's exit code 1 requests a reboot, and 2 requests a reboot and another run of
+    the command. Instead of rebooting, the simulator only makes a new computer name take effect.
     """
     blocks = re.findall(r"<RunSynchronousCommand\b.*?</RunSynchronousCommand>", answer_file, re.DOTALL)
     for block in sorted(blocks, key=lambda block: int(_text(block, "Order") or 0)):

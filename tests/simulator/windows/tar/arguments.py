@@ -24,7 +24,7 @@ _LONG_VALUES = ("file", "directory", "strip-components", "exclude", "include", "
 class TarUsageError(Exception):
     """The error for an invalid command line.
 
-    The text of the error is the message that bsdtar prints after `tar: `, or an empty string.
+    The text of the error is the message that bsdtar prints after `tar: `, or an empty string if it prints none.
 
     Args:
         usage: whether bsdtar also prints its usage.

@@ -84,8 +84,8 @@ def _zip_items(archive: zipfile.ZipFile) -> Iterator[Item]:
 def selects(pattern: str, name: str, *, anchored: bool = True) -> bool:
     """Return whether a pattern selects an entry, as libarchive's archive_pathmatch does.
 
-    A pattern must match the whole path of the entry or of a folder above it. A leading `./` in the pattern or the name
-    is ignored, and `*` also matches `/`.
+    A pattern must match up to the end of the entry's path, or of the path of a folder above the entry. A leading `./`
+    in the pattern or the name is ignored, and `*` also matches `/`.
 
     Args:
         anchored: whether the pattern must match from the start of the path. Patterns of --exclude may start at any

@@ -152,7 +152,9 @@ def retire(store: ComponentStore, update: Update) -> None:
 
 
 def take_in(machine: Machine, update: Update, client: Client) -> StoredUpdate:
-    """Add an update to the store, with any servicing stack in it. An update that needs a reboot becomes pending.
+    """Add an update, and any servicing stack update that it contains, to the store.
+
+    An update that needs a reboot becomes pending.
 
     Returns:
         The entry of the update.

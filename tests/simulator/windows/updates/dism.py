@@ -96,8 +96,8 @@ def _features(machine: Machine, run: Invocation, requested: list[str], names: li
 def _done(machine: Machine, run: Invocation, names: list[str], head: str, *, restart: bool) -> ProgramResult:
     """Return DISM's final output and exit code.
 
-    If a restart is needed and /NoRestart is not given: with /Quiet, restart the machine; otherwise wait for a
-    confirmation that never comes.
+    If a restart is needed, /NoRestart omits it. Without /NoRestart, DISM restarts the machine if /Quiet is given.
+    Otherwise, it waits for a confirmation that never comes.
     """
     if not restart:
         return ProgramResult(0, head + _DONE)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Updates at boot: Windows completes pending updates and undoes interrupted ones. TiWorker continues after the boot.
+"""Updates at boot: Windows completes pending updates and undoes interrupted ones.
 
-This module also provides the TrustedInstaller service, the status and faults of updates, and the updates of a new
-machine.
+TiWorker continues its work after the boot. This module also provides the TrustedInstaller service, the status and
+faults of updates, and the updates of a new machine.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ SIGNERS: Mapping[str, UpdateSigner] = {
 
 @dataclass(frozen=True)
 class UpdatePackage:
-    """The contents of an update file: an update and its signer (None if the file is not signed)."""
+    """The contents of an update file: the update, the type of the file, and its signer (None if it is not signed)."""
 
     update: Update
     container: Container

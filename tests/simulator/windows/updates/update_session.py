@@ -120,7 +120,7 @@ def find(machine: Machine, name: str) -> UpdateSession | None:
 
 
 def reasons(request: UpdateRequest, update: Update) -> list[str]:
-    """Return the reasons why the options of a session filter out an update.
+    """Return the names of the session's options that filter out an update, such as `reject_list`.
 
     Raises:
         re.error: a pattern is invalid.

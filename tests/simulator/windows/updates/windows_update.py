@@ -65,7 +65,7 @@ def reboot_required(machine: Machine) -> bool:
 
 
 def search(machine: Machine, selection: Selection = "default") -> list[Update]:
-    """Search for updates. Return the offered updates that are applicable, without superseded ones.
+    """Search for updates. Return those offered updates that are applicable and not superseded by another one.
 
     Raises:
         AgentError: the search fails.
@@ -142,7 +142,7 @@ def _named(machine: Machine, entries: Iterable[object]) -> list[Update]:
 def _is_applicable(machine: Machine, update: Update) -> bool:
     """Return whether an update is applicable.
 
-    Checkpoint updates that it requires may be missing, because Windows Update also installs them.
+    Missing checkpoint updates do not matter, because Windows Update installs those that an update requires.
     """
     checkpoints = tuple(kb for kb, _ in update.checkpoints)
     return component_store.verdict(machine, update, checkpoints) == "applicable"

@@ -26,7 +26,10 @@ _NOT_INSTALLED = 0x00240007  # WU_S_ALREADY_UNINSTALLED
 
 
 def exit_code(hresult: int) -> int:
-    """Return the exit code of wusa.exe for an HRESULT: the Win32 code in it, or else the HRESULT as a signed number."""
+    """Return wusa.exe's exit code for an HRESULT.
+
+    It is the Win32 code that the HRESULT contains. If there is none, it is the HRESULT as a signed number.
+    """
     if hresult >> 16 == 0x8007:
         return hresult & 0xFFFF
     return hresult - (1 << 32) if hresult & 0x80000000 else hresult

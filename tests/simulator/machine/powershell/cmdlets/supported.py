@@ -86,10 +86,10 @@ _OFF = frozenset(("confirm", "verbose", "debug", "force", "whatif"))
 
 
 def check(command: str, values: Mapping[str, object]) -> None:
-    """Reject a parameter that is not modelled. For a cmdlet not in this module, check only common parameters.
+    """Reject parameters that are not modelled. If MODELLED does not contain the cmdlet, check only common parameters.
 
     Raises:
-        NotModelled: the parameter is not modelled.
+        NotModelled: a parameter is not modelled.
     """
     known = MODELLED.get(command)
     for name, value in values.items():

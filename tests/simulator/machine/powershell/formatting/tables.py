@@ -28,7 +28,7 @@ def _cell(value: object, *, in_table: bool = False) -> str:
             raise NotModelled("a nested list or a list of more than four items in a table or list of properties")
         return "{" + ", ".join(to_text(item) for item in value) + "}"
     if isinstance(value, dict):
-        raise NotModelled("a hash table in a table or list of properties, which differs between versions of PowerShell")
+        raise NotModelled("a hash table in a table or list of properties: the text depends on PowerShell's version")
     if isinstance(value, datetime) or (isinstance(value, PSObject) and value.type_name == CUSTOM_OBJECT):
         if isinstance(value, datetime):
             return to_text(value)

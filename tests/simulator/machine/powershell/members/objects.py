@@ -154,7 +154,7 @@ def read(value: PSObject, name: str, *, strict: bool = False) -> object:
     if value.type_name == _CATEGORY and lower in ("targetname", "targettype"):
         raise NotModelled(f"the property {name} of an error's category")
     if value.type_name.endswith("Exception") and (lower == "hresult" or (lower == "message" and _rough(value))):
-        raise NotModelled("the HResult of an exception, or a message that differs between versions of PowerShell")
+        raise NotModelled("the HResult of an exception, or an exception's message that depends on PowerShell's version")
     known = value.find(name)
     if known is not None:
         return value.properties[known]

@@ -15,8 +15,8 @@ class Members:
     """The methods of a type, and the names of its members that are not modelled.
 
     Args:
-        methods: the minimum and maximum number of arguments of each method and the function that implements it, by
-            the method's lower-case name. The function is called with the value and the arguments.
+        methods: maps each method's lower-case name to its minimum and maximum number of arguments and the function that
+            implements it. The function is called with the value and the arguments.
         others: the lower-case names of methods and properties that exist in .NET but are not modelled; None if they are
             not known.
     """

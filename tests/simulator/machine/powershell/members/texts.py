@@ -55,7 +55,7 @@ def _split(text: str, *given: object) -> object:
     if options - {"removeemptyentries", "none", "1"}:
         raise NotModelled("String.Split with these arguments")
     if given and isinstance(given[0], str) and len(given[0]) > 1:
-        raise NotModelled("String.Split with a separator of several characters, which differs between versions of .NET")
+        raise NotModelled("String.Split with a separator of several characters: the result depends on the .NET version")
     if given and isinstance(given[0], list) and any(len(to_text(item)) != 1 for item in given[0]):
         raise NotModelled("String.Split with separators that are not single characters")
     marks = _characters(given[:1])

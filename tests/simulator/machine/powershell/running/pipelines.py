@@ -236,7 +236,10 @@ class PipelineRunner:
     def _into_file(
         self, redirection: Redirection, emit: Emit, close: Callable[[], None]
     ) -> tuple[Emit, Callable[[], None]]:
-        """Return a function that collects a stream's objects, and a function that writes them to the target file."""
+        """Return a function that receives a stream's objects, and a function that ends the redirection.
+
+        If the target is a file, the second function writes the objects to it.
+        """
         if isinstance(redirection.target, str):
             return emit, close
         value = self._run.evaluator.value(redirection.target)

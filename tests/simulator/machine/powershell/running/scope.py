@@ -180,7 +180,7 @@ class VisibleVariables:
         return known or lower in ("null", "?") or self._automatic(lower) is not None
 
     def set(self, name: str, value: object, *, kind: str | None = None) -> None:
-        """Set a variable in the current scope, unless `name` has a scope prefix such as `global:`.
+        """Set a variable in the current scope, or in the scope that a prefix of `name` selects, such as `global:`.
 
         If `kind` is given, this value and all later values of the variable are converted to this type.
         """

@@ -107,7 +107,7 @@ class CmdletStage:
         self.given.append(item)
 
     def action(self, parameter: str, preference: str) -> str:
-        """Return the action (such as `Stop`) that a common parameter or a preference variable sets for a stream."""
+        """Return the action (such as `Stop`) for a stream. The common parameter overrides the preference variable."""
         own = self.values.get(parameter)
         return str(own) if own is not None else self.run.preference(preference)
 

@@ -59,7 +59,7 @@ class PipelineStep:
     def for_cmdlet(self, run: Interpreter, name: str) -> tuple[dict[str, object], list[object]]:
         """Return the named and the unnamed arguments for a cmdlet.
 
-        The cmdlet's description defines which parameters are switches and do not take the value after their name.
+        A switch does not take the value after its name. The cmdlet's description defines which parameters are switches.
 
         Raises:
             CmdletError: a parameter that is not a switch does not have a value.

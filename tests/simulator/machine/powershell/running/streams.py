@@ -104,7 +104,7 @@ def _lines(text: str, emit: Emit) -> None:
 
 
 def _into(stream: str, emit: Emit) -> dict[str, Callable[..., None]]:
-    """Return a mapping of fields of Sinks to functions that pass a stream's data to `emit` as objects."""
+    """Return functions that pass a stream's data to `emit` as objects, keyed by the fields of Sinks to replace."""
     if stream == "2":
         return {
             "error": lambda error: emit(error_record(error)),

@@ -15,7 +15,7 @@ _NO_TEXT = ("Exception", ".ErrorCategoryInfo", ".InvocationInfo")
 
 
 def double_text(value: float) -> str:
-    """Return a Double as PowerShell shows it, with 15 digits (.NET's G15) and in the invariant culture.
+    """Return a Double as PowerShell shows it, with up to 15 digits (.NET's G15) and in the invariant culture.
 
     Source: DoublePrecision in src/System.Management.Automation/engine/LanguagePrimitives.cs of
     https://github.com/PowerShell/PowerShell
