@@ -180,5 +180,5 @@ def _conditions(request: Request) -> set[str]:
 
 
 def _shown(values: t.Sequence[t.Any]) -> str:
-    """Return names that come from a node as text for a message, shortened and without control characters."""
+    """Return names of a node's request for a message: at most three, each shortened and without control characters."""
     return ", ".join(ascii(value)[:80] for value in values[:3]) or "missing"

@@ -140,7 +140,7 @@ def refuse_unlabelled(items: t.Iterable[t.Mapping[str, t.Any]], label: str) -> N
 
 
 def identity_texts(items: t.Iterable[t.Mapping[str, t.Any]]) -> set[str]:
-    """Return the strings that need not be hidden in the output about secret objects.
+    """Return the strings in secret objects that Ansible need not hide in the module's output.
 
     They are the API version, kind, type, name, namespace and label values.
     """

@@ -175,7 +175,8 @@ class Fleet:
         self.nodes[settings.name] = node
         machine.power_on()
         if not server.is_listening:
-            raise OSError(f"{settings.name} cannot listen on {settings.address}")
+            reasons = "WinRM has no listener that works, or no network adapter has this address"
+            raise OSError(f"{settings.name} opened no port on {settings.address}: {reasons}")
         return node
 
     def machine(self, name: str) -> Machine:

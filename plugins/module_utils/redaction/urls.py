@@ -17,9 +17,9 @@ _QUERY = re.compile(r"(?<=[\w/])\?\S+")
 
 
 def _user(end: str, longest: int) -> str:
-    """Return a pattern that matches the user in a URL, including the @ after the user.
+    """Return a pattern that matches the user information in a URL: `user:password@` or `token@`.
 
-    The user extends to the last @: passwords are often not percent-encoded (RFC 3986, 3.2.1), and may even contain a
+    It extends to the last @: passwords are often not percent-encoded (RFC 3986, 3.2.1), and may even contain a
     slash. After a host with a port, an @ belongs to the path.
 
     Args:

@@ -38,7 +38,7 @@ class ArtifactError(ResourceError):
 
 
 class UnknownKindError(ArtifactError):
-    """The user gave no URL for a kind of artifact that is unknown or has no public URL."""
+    """The name of a kind is invalid, or the user gave no URL for a kind that is unknown or has no public URL."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -133,8 +133,8 @@ class Push:
         required = 2 * sum(entry.size for entry in missing) + max((entry.size for entry in missing), default=0)
         if free is not None and missing and free < required + _SPARE:
             raise NodeError(
-                f"{self._node.name}: expected {math.ceil((required + _SPARE) / 1e6)} MB of free disk space for "
-                f"the bundle's files ({len(missing)} missing), got {free // 1_000_000} MB"
+                f"{self._node.name}: expected at least {math.ceil((required + _SPARE) / 1e6)} MB of free disk space "
+                f"for {len(missing)} files of the bundle that the node lacks, got {free // 1_000_000} MB"
             )
 
     def _join(self, calls: t.Sequence[Call], missing: t.Sequence[IndexEntry]) -> None:

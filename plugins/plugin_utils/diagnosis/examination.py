@@ -23,7 +23,7 @@ class Examination:
     cluster: ClusterView
     options: ObservationOptions
     expected_name: str = ""
-    """Name of the node in the inventory, or an empty string if the inventory does not name the node."""
+    """Name of the node according to the host's variables, or an empty string if they set none."""
     clock_skew_limit: float = 240.0
     """Maximum accepted difference between the clocks of the node and the controller, in seconds."""
 

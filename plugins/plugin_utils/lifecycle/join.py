@@ -236,7 +236,7 @@ def _read_record() -> Call:
 
 
 def _ended(seen: Observation) -> int | None:
-    """Return the number of post-kubeadm programs that had ended before the batch, or None if no program remains."""
+    """Return the number of post-kubeadm programs that had ended before the batch, or None if none was left to run."""
     result = seen.calls.get("record")
     return join_commands.ended(result.first.get("content")) if result is not None and result.first else None
 

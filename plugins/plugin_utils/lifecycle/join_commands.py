@@ -129,7 +129,7 @@ def end_record() -> Call:
 
 
 def ended(content: object) -> int | None:
-    """Return the number of post-kubeadm programs that have ended, or None if no program remains.
+    """Return the number of post-kubeadm programs that have ended, or None if none is left to run.
 
     Args:
         content: content of the record, or None if the record does not exist.

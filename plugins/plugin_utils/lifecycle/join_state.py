@@ -47,7 +47,7 @@ class JoinState:
     kubelet_launcher: bool = False
     """Whether the kubelet's service runs the launcher script, which starts the kubelet."""
     ended_commands: int | None = None
-    """Number of the user's post-kubeadm programs that have ended, or None if no program remains."""
+    """Number of the user's post-kubeadm programs that have ended, or None if none is left to run."""
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """Content of the NETWORK_RECORD file, in which the cni role records the node's pod network: `plugin`, `mode`,
     `network` and `services`. Empty if the file is missing or malformed."""

@@ -63,7 +63,7 @@ class Patch:
     build: Build | None = None
     """The build that a cumulative update installs."""
     package: str = ""
-    """Pattern for the name of the package that the patch installs."""
+    """Wildcard pattern for the name of the package that the patch installs; empty if the user's entry has none."""
     file: PatchFile | None = None
     requires: tuple[PatchFile, ...] = ()
     """Checkpoint updates that must be in the same folder as the patch's file."""

@@ -58,9 +58,10 @@ def needs_address(configuration: NetworkFile) -> bool:
 
 
 def _parts(configuration: NetworkFile) -> tuple[str, str, str]:
-    """Return the configuration before the line with the node's address, the line, and the rest.
+    """Return three parts of the configuration: what precedes the line with the node's address, the line, and the rest.
 
-    The line is empty if no line contains the address. The other parts have Windows' line endings.
+    If no line contains the address, the second and third part are empty. The first and third part have Windows' line
+    endings.
     """
     given = configuration.content.splitlines()
     number = next((place for place, line in enumerate(given) if ADDRESS in line), len(given))

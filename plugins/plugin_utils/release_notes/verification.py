@@ -43,7 +43,8 @@ class Expectations:
     """The user's expectations in addition to the release notes."""
 
     offline: bool
-    """Whether the run is meant to work without a network. If it is, every additional download is a failure."""
+    """Whether the run is meant to work without a network. If it is, each cached artifact or container image that the
+    release notes do not list is a failure, because it must have been downloaded."""
     max_fill_percent: int
     """Maximum percentage of drive C that may be in use; 0 means no limit."""
 

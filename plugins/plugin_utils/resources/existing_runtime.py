@@ -156,7 +156,8 @@ def _removal(name: str, line: str) -> t.Iterator[Call]:
 
     The service is removed last, because its command line is the only record of the programs' location.
 
-    `rd` also removes the layers of container images, which contain links (see StateFolder).
+    The folders are removed with `rd`, because Remove-Item fails on the links in the layers of container images (see
+    StateFolder).
     """
     programs = _PROGRAM_FILES.fullmatch("".join(command_line.split(line)[:1]))
     for number, folder in enumerate([*([programs[1]] if programs else []), _DATA[name]]):

@@ -12,8 +12,8 @@ from .answer_shapes import checked_output
 from .messages import Call, CallResult, Observation
 
 _DEEPEST = 16
-"""Maximum nesting depth of a call's output, including the list of its objects. According to docs/wire.md, objects have
-at most four levels."""
+"""Maximum nesting depth of a call's output, including the list of its objects. It is well above the four levels of an
+object in docs/wire.md, because it only protects the controller from malformed answers."""
 
 
 def only_asked(seen: Observation, calls: t.Sequence[Call]) -> Observation:

@@ -23,7 +23,7 @@ AFTER = ("after", "during", "silence_after")
 
 
 class DropConnectionError(Exception):
-    """Raised if the connection must be closed without a response."""
+    """Raised if the connection must be closed without a complete response."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read a node's containers and pod sandboxes, which can own HNS objects, from the node's container runtimes (no I/O).
+"""List a node's containers and pod sandboxes, which can own HNS objects: the calls and their results (no I/O).
 
 Sources: kubernetes-sigs/cri-tools docs/crictl.md; containerd internal/cri/server/
 sandbox_run.go (RunPodSandbox takes a lease under the sandbox's id before it creates the namespace and calls the CNI

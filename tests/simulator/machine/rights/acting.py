@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Store the access token with which each thread acts: that of its process or of an impersonated user.
 
-Windows itself has no token.
+What Windows itself does is simulated without a token, and has full access.
 """
 
 from __future__ import annotations
