@@ -134,7 +134,7 @@ class Push:
         if free is not None and missing and free < required + _SPARE:
             raise NodeError(
                 f"{self._node.name}: expected at least {math.ceil((required + _SPARE) / 1e6)} MB of free disk space "
-                f"for {len(missing)} files of the bundle that the node lacks, got {free // 1_000_000} MB"
+                f"for the bundle's files that the node lacks ({len(missing)}), got {free // 1_000_000} MB"
             )
 
     def _join(self, calls: t.Sequence[Call], missing: t.Sequence[IndexEntry]) -> None:

@@ -100,7 +100,7 @@ def test_a_file_that_was_damaged_on_the_way_is_refused(node: TakingNode, bundle:
 def test_a_bundle_that_does_not_fit_is_not_uploaded(node: TakingNode, bundle: Bundle) -> None:
     free = 3 * len(CONTENT) + 512 * 2**20
     node.machine.files.free_space = lambda *_: free - 1  # type: ignore[assignment]
-    with pytest.raises(NodeError, match=r"expected 537 MB .* the bundle's files \(1 missing\), got 536 MB"):
+    with pytest.raises(NodeError, match=r"expected at least 537 MB .* that the node lacks \(1\), got 536 MB"):
         sent(node, bundle)
     assert node.put_files == []
     node.machine.files.free_space = lambda *_: free  # type: ignore[assignment]
