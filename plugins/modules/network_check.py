@@ -1,13 +1,13 @@
 #!/usr/bin/python
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the pod network of a cluster with short-lived pods."""
+"""Use short-lived pods to check the pod network of a cluster."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: network_check
-short_description: Check the pod network of a cluster with short-lived pods
+short_description: Use short-lived pods to check the pod network of a cluster
 version_added: "0.1.0"
 description:
   - Opens TCP connections between pods on Windows and Linux nodes, to services by IP address and by DNS name, to

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read and write the ConfigMap that records which objects belong to a set (no I/O).
+"""Parse and build the ConfigMap that records which objects belong to a set (no I/O).
 
 With this record, a later run can delete objects that are no longer in the set. An object that existed before a run
 applied it is recorded as adopted and is never deleted. An object that is not recorded, for example because somebody has

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the pod network of a cluster with short-lived pods. Read plan.py first, then run.py.
+"""Use short-lived pods to check the pod network of a cluster. Read plan.py first, then run.py.
 
 | module | what it does |
 |---|---|

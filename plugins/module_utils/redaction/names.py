@@ -47,7 +47,7 @@ _PAIRED_BEFORE = re.compile(
     r"""\\{0,7}["']?(?:name|key)\\{0,7}["']?\s{0,16}:\s{0,16}\\{0,7}["'][\w.-]{0,40}\Z"""
 )
 _BEFORE = 900
-"""Maximum number of characters between a name and its value if the value comes first."""
+"""How many characters before a name are searched for its value, for formats in which the value comes first."""
 _CLOSING = {
     '"': re.compile(r"""(?<!\\)(\\*)"|[\r\n]"""),
     # In shells, nothing is escaped inside single quotes.

@@ -26,7 +26,7 @@ _NETBIOS = 15
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OfflineJoinData:
-    """The domain and the computer that the data of an offline join names, without the password in this data."""
+    """The domain and the computer that are named in the data of an offline join, without the data's password."""
 
     domain: str
     """DNS name of the domain, or the name in `lpDomain` if the data has no DNS name. Empty if the data has a form that

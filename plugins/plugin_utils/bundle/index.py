@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read and write the index of a bundle, which lists the bundle's files with their origins and checksums (no I/O).
+"""Parse and serialize the index of a bundle, which lists the bundle's files with their origins and checksums (no I/O).
 
 A bundle is a folder in the layout of a mirror (`HOST/PATH` of each file's URL). It also contains `images/`, `patches/`,
 the index and its signature.

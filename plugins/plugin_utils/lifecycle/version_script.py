@@ -65,7 +65,7 @@ def index(versions: t.Iterable[InstallableVersion]) -> str:
     """Return the content of the index, which lists the versions of each component.
 
     Args:
-        versions: the versions by component, in the order in which a machine installs the components.
+        versions: the versions, grouped by component in the order in which a machine installs the components.
     """
     components = []
     for component, group in itertools.groupby(versions, lambda one: one.component):
@@ -97,7 +97,7 @@ def resources(versions: t.Sequence[InstallableVersion]) -> list[Resource]:
     """Return the resources for the folder, the script and its modules, the batches, and finally the index.
 
     Args:
-        versions: the versions by component, in the order in which a machine installs the components.
+        versions: the versions, grouped by component in the order in which a machine installs the components.
     """
     batches = {batch_file(version): version.batch for version in versions if version.batch}
     return [

@@ -25,7 +25,7 @@ class Proxy(ServiceProxyVariables):
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> Proxy:
-        """Return the proxy from the variables of a role that also configures the proxy of services.
+        """Return the proxy from the variables of a role that uses the proxy for its services as well as for downloads.
 
         Args:
             variables: the host's variables.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Write an image's release notes as Markdown (no I/O).
+"""Format an image's release notes as Markdown (no I/O).
 
 Every text that may come from the machine is in a code span, in which Markdown and HTML syntax has no meaning. Only a
 grave accent could end the code span, and only a vertical bar could end the table cell. These two characters are

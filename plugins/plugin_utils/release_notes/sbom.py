@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Write the bill of materials of an image as a CycloneDX document (no I/O).
+"""Format the bill of materials of an image as a CycloneDX document (no I/O).
 
 The document follows CycloneDX 1.5, which older scanners can read, too. The optional package cyclonedx-python-lib
 creates it. The package is imported only when a bill of materials is written.

@@ -126,7 +126,7 @@ class StateFolder(Resource):
     def _content(self, seen: Results) -> list[str]:
         """Return the names in the folder, and the relative paths of what the subfolders in `folders` contain.
 
-        These subfolders must be empty.
+        The content of these subfolders is included because they should be empty, too.
         """
         names: list[str] = []
         for number, path in enumerate(self._listed):

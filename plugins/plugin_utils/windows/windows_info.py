@@ -34,7 +34,7 @@ _VALUES: tuple[tuple[str, str | None], ...] = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WindowsInfo:
-    """Facts about the node that every observation returns."""
+    """Facts about the node that each observe step reads."""
 
     build: int
     """The registry value CurrentBuild, such as 20348."""

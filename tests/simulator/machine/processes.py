@@ -91,7 +91,7 @@ class Processes:
         self._lock = threading.Lock()
 
     def begin(self, name: str, user: str, stop: threading.Event | None = None, image: str = "") -> Process:
-        """Register a process. When the process ends, the caller must call `end` or `kill`."""
+        """Register a process. The caller must call `end` when the process has ended, or `kill` to end it."""
         with self._lock:
             process = Process(next(self._ids), name, user, datetime.now(UTC), image, stop or threading.Event())
             self._running[process.id] = process

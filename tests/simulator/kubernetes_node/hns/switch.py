@@ -83,7 +83,8 @@ def host_endpoint(machine: Machine, endpoint: Endpoint, *, present: bool) -> Non
 def make_switch(machine: Machine, adapter: str, *, keeps: bool) -> None:
     """Create a virtual switch on an adapter, and move TCP/IP from the adapter to the switch's interface.
 
-    If `keeps` is set and the adapter does not use DHCP, its routes and DNS servers are preserved.
+    If `keeps` is set and the adapter does not use DHCP, the switch's interface keeps the adapter's address, routes and
+    DNS servers. Otherwise, it requests an address by DHCP, and routes and manually set DNS servers are lost.
     """
     state = state_of(machine)
     card = state.interfaces[adapter]
