@@ -146,7 +146,7 @@ class Runner:
             if attempt.error is None or final or attempts > call.retries:
                 break
             settings = self.machine.settings
-            # The last delay is never shortened: a call may need it, for example until the clock's next second.
+            # `first_delay` does not shorten the last delay: kubeadm, for example, may need the clock's next second.
             part = 1.0 if attempts == call.retries else min(1.0, attempts * settings.first_delay)
             self.process.sleep(call.delay * settings.pause_scale * part)
         self.objects[call.id] = attempt.objects

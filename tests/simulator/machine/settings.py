@@ -26,7 +26,8 @@ class MachineSettings:
         pause_scale: the number of real seconds per simulated second of pauses in scripts (Start-Sleep, WaitForExit).
         first_delay: the delay after the first failed attempt of a command that the collection retries, as a fraction
             of the full delay. The delay after the second attempt is twice as long, and so on, up to the full delay.
-            The first delays are shorter because a simulated server is faster than a real one.
+            The delay before the last attempt is always the full one. The first delays are shorter because a simulated
+            server is faster than a real one.
         powershell: the version of PowerShell that runs modules; by default, the included Windows PowerShell.
         options: all other keys of the machine's entry. The models of programs and cmdlets read them.
     """

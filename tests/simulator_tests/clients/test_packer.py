@@ -17,11 +17,11 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
-import time
 
 import pytest
 import requests
 from simulator_tests.clients.server import REFUSAL, Server, encoded
+from simulator_tests.waiting import wait_for
 from winrm.exceptions import WinRMTransportError
 
 RESTORE = """
@@ -181,10 +181,7 @@ def test_the_windows_restart_provisioner(server: Server) -> None:
     # If the connection breaks during the command, Packer assumes that the machine restarts.
     with contextlib.suppress(requests.ConnectionError, WinRMTransportError):
         assert server.run('shutdown /r /f /t 0 /c "packer restart"')[2] in (0, 1115, 1190)
-    deadline = time.monotonic() + 60
-    while server.machine.power.boots == boots or not _answers(server, check):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_for(lambda: server.machine.power.boots != boots and _answers(server, check), "the machine has restarted")
     assert server.run('shutdown /r /f /t 60 /c "packer restart test"')[2] == 0
     assert server.run('shutdown /r /f /t 60 /c "packer restart test"')[2] == 1190
     assert server.run("shutdown /a")[2] == 0

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.cluster import SimulatedCluster, real_unavailable, start_cluster
 from simulator.cluster.calico import CalicoInstallation
@@ -39,10 +40,12 @@ def install() -> Iterator[Install]:
 
 def wait_status(calico: CalicoInstallation, kind: str, text: str, name: str = "calico-windows") -> None:
     """Wait until the true condition of a TigeraStatus is of a kind, and its message contains a text."""
-    end = time.monotonic() + 30
-    while calico.status(name)[0] != kind or text not in calico.status(name)[1]:
-        assert time.monotonic() < end, f"expected {kind}: {text}, got {calico.status(name)}"
-        time.sleep(0.1)
+
+    def is_reached() -> bool:
+        found, message = calico.status(name)
+        return found == kind and text in message
+
+    wait_for(is_reached, f"{name} is {kind}: {text}", 30)
 
 
 def test_a_default_cluster_of_kubespray(install: Install) -> None:

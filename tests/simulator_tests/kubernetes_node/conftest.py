@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -254,13 +253,12 @@ class Admin:
 
     def _wait_signed(self, name: str, seconds: float = 60.0) -> None:
         """Wait until the controller has signed cluster-info; until then, `kubeadm join` waits and retries."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+
+        def is_signed() -> bool:
             found = self.client.find("/api/v1/namespaces/kube-public/configmaps/cluster-info") or {}
-            if f"jws-kubeconfig-{name}" in (found.get("data") or {}):
-                return
-            time.sleep(0.05)
-        raise AssertionError(f"cluster-info was not signed with token {name} within {seconds:g} s")
+            return f"jws-kubeconfig-{name}" in (found.get("data") or {})
+
+        wait_for(is_signed, f"cluster-info is signed with token {name}", seconds)
 
     def ready(self, name: str) -> tuple[str, str]:
         """Return the (status, message) of a node's condition Ready; empty strings without the node or the condition."""

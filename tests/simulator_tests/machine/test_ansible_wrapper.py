@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from ansible.executor.powershell.module_manifest import _bootstrap_powershell_script, _create_powershell_wrapper
+from simulator_tests.waiting import wait_for
 
 import simulator
 from simulator.machine import ansible_actions, ansible_wrapper, families
@@ -130,10 +131,8 @@ def test_async_outlives_its_shell(session: Session) -> None:
     started = start_async(session, {"key": "async-key-1", "calls": [sleep]})
     # The process of the shell that started it has ended.
     session.machine.processes.kill(session.process)
-    end = time.monotonic() + 60
-    while not (found := file_of(session.machine, started))["finished"]:
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_for(lambda: file_of(session.machine, started)["finished"], "the job has ended")
+    found = file_of(session.machine, started)
     assert found["observation"]["calls"]["s"]["ok"]
     assert found["ansible_job_id"] == started["ansible_job_id"]
 

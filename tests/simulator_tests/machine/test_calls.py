@@ -196,6 +196,14 @@ def test_attempts(session: Session) -> None:
     assert (result["error"]["id"], result["attempts"]) == ("UntilNotMet", 3)
 
 
+def test_the_last_delay_is_a_full_one(session: Session) -> None:
+    """`first_delay` (0.1 by default) shortens only earlier ones: kubeadm may need the clock's next second."""
+    call = {"id": "a", "command": "Get-Service", "parameters": {"Name": "W32Time"}, "until": {"Status": "Running"}}
+    result = observe(session, {**call, "retries": 1, "delay": 0.5})["calls"]["a"]
+    assert (result["error"]["id"], result["attempts"]) == ("UntilNotMet", 2)
+    assert result["seconds"] >= 0.5
+
+
 def test_secret_calls_return_no_output(session: Session) -> None:
     secret = "hunter2"
     observation = observe(

@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from simulator_tests.batches import observe
 from simulator_tests.machine.conftest import MachineFactory
+from simulator_tests.waiting import wait_for
 
 from simulator.machine.machine import Machine
 from simulator.machine.processes import Process
@@ -70,10 +69,7 @@ def test_a_process_that_is_killed_leaves_its_part(make_machine: MachineFactory) 
 
     with files.open.hold(r"C:\k\held", "r", "r"):
         writer = machine.processes.detach("powershell.exe", "Administrator", write)
-        end = time.monotonic() + 60
-        while not parts() or files.read_text(parts()[0]) != "after":
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        wait_for(lambda: parts() and files.read_text(parts()[0]) == "after", "the partial file is written")
         # The writer still runs: neither a write in the same folder nor a sweep removes its partial file.
         near = {"id": "w", "command": "@write-file", "parameters": {"path": r"C:\k\near", "content": "x"}}
         observe(_session(machine), near, key="third-key")
@@ -109,10 +105,7 @@ def test_the_result_of_a_key_waits_until_a_scanner_lets_go(make_machine: Machine
         observe(_session(machine, process), {"id": "a", "command": "Get-Date"}, key="held-key-1")
 
     process = machine.processes.detach("powershell.exe", "Administrator", work)
-    end = time.monotonic() + 60
-    while not machine.files.exists(path + ".part"):
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_for(lambda: machine.files.exists(path + ".part"), "the partial file exists")
     assert not machine.files.exists(path)
     scanned.__exit__(None, None, None)
     assert process.ended.wait(60)

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.machine import faults, status
 from simulator.machine.machine import COMPUTER_NAME, GENERALIZED, SETUP_STATE, Machine
@@ -85,10 +85,7 @@ def test_shutdowns_are_scheduled_once(machine: Machine) -> None:
     assert machine.power.abort()
     assert not machine.power.abort()
     machine.power.shutdown(0)
-    end = time.monotonic() + 60
-    while machine.power.state != "off" and time.monotonic() < end:
-        time.sleep(0.02)
-    assert machine.power.state == "off"
+    wait_for(lambda: machine.power.state == "off", "the machine is off")
     assert not machine.network.is_up
 
 

@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from simulator_tests.waiting import wait_for
 from simulator_tests.windows.multi_part import mime
 
 from simulator.artifacts import windows_software
@@ -72,13 +72,6 @@ def run(machine: Machine, *plugins: str, services: str = f"{NO_CLOUD},{DRIVE}", 
     result = machine.programs.run(INIT, ["--config-file", CONF])
     assert result.exit_code == 0, result.stderr
     return machine.files.read_text(rf"{FOLDER}\log\x.log")
-
-
-def wait(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def config(**keys: object) -> str:
@@ -156,7 +149,7 @@ def test_a_new_host_name_needs_a_reboot_before_later_plugins(start: Start) -> No
     )
     run(machine, "host", "data")
     assert not machine.files.exists(r"C:\x.txt")
-    wait(lambda: machine.power.boots == 2 and machine.power.state == "on")
+    wait_for(lambda: machine.power.boots == 2 and machine.power.state == "on")
     log = run(machine, "host", "data")
     assert machine.files.exists(r"C:\x.txt")
     assert machine.host_name == "a-long-name-of0"
@@ -206,7 +199,7 @@ def test_the_service_ends_with_the_program(start: Start) -> None:
     run(machine)
     machine.files.write_text(CONF, machine.files.read_text(CONF).replace("plugins=", f"plugins={PLUGINS['data']}"))
     machine.services.start("cloudbase-init")
-    wait(lambda: (service := machine.services.get("cloudbase-init")) and service.state == "Stopped")
+    wait_for(lambda: (service := machine.services.get("cloudbase-init")) and service.state == "Stopped")
     assert machine.files.exists(r"C:\x.txt")
 
 
@@ -227,5 +220,5 @@ def test_a_new_machine_runs_it_during_setup_and_at_the_end(start: Start) -> None
     )
     machine.power.reset()
     assert machine.host_name == "web-7"
-    wait(lambda: machine.files.exists(r"C:\done.txt"))
+    wait_for(lambda: machine.files.exists(r"C:\done.txt"))
     assert machine.files.read_text(r"C:\done.txt").split() == ["WEB-7"]

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.artifacts import ArtifactServer
 from simulator.machine.machine import Machine
@@ -250,10 +251,7 @@ def test_curl_keeps_its_file_open_while_writing(machine: Machine, server: Artifa
 
     thread = threading.Thread(target=download)
     thread.start()
-    end = time.monotonic() + 30
-    while not machine.files.open.holders(r"C:\x"):
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_for(lambda: machine.files.open.holders(r"C:\x"), "curl has opened the file", 30)
     files = machine.files.open
     assert files.holders(r"C:\x") == ["curl.exe"]
     assert (files.blocks(r"C:\x", "d"), files.blocks(r"C:\x", "r")) == (True, False)

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.machine import accounts, certificate_store
 from simulator.machine.endpoint import MachineHost
@@ -111,8 +111,5 @@ def test_schtasks_runs_a_task_and_reports_a_missing_one(shell: Any) -> None:
         # cmd.exe creates the file before it writes to it.
         return machine.files.read_text(r"C:\go.txt") if machine.files.is_file(r"C:\go.txt") else ""
 
-    end = time.monotonic() + 30
-    while not output() and time.monotonic() < end:
-        time.sleep(0.02)
-    assert output() == "go\r\n"
+    assert wait_for(output, "the task has written its output", 30) == "go\r\n"
     assert machine.programs.run("schtasks.exe", ["/Create", "/TN", "x"]).exit_code == 1

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 from simulator.machine.machine import SETUP_STATE, Machine
 from simulator.machine.objects import ProcessEndedError, ProgramResult
@@ -105,10 +106,7 @@ def test_the_wait_ends_with_syspreps_process(make_machine: Any) -> None:
 def test_sysprep_shuts_down_unless_quit_is_requested(make_machine: Any) -> None:
     machine = make_machine(sysprep_seconds=0.0)
     machine.programs.run(SYSPREP, ["/oobe", "/generalize", "/quiet"])
-    end = time.monotonic() + 60
-    while machine.power.state != "off" and time.monotonic() < end:
-        time.sleep(0.02)
-    assert machine.power.state == "off"
+    wait_for(lambda: machine.power.state == "off", "the machine is off")
 
 
 @pytest.mark.parametrize("arguments", [["/frobnicate"], [], ["/oobe", "/audit"], ["/mode:hyperv"]])

@@ -4,20 +4,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 pytestmark = pytest.mark.waits
-
-
-def wait(condition: Callable[[], bool], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def register(shell: Any, execute: str = "wevtutil.exe", argument: str = "el", **more: object) -> Any:
@@ -64,7 +56,7 @@ def test_a_task_runs_and_keeps_its_result(shell: Any, execute: str, argument: st
     register(shell, execute, argument)
     assert info(shell)["LastTaskResult"] == 267011
     shell.all("Start-ScheduledTask", TaskName="job", TaskPath="\\winkube\\")
-    wait(lambda: info(shell)["LastTaskResult"] == code)
+    wait_for(lambda: info(shell)["LastTaskResult"] == code)
     assert shell.machine.files.exists(r"C:\out.txt") is (code == 0)
     assert str(shell.one("Get-ScheduledTask", TaskName="job")["State"]) == "Ready"
 
@@ -73,7 +65,7 @@ def test_a_boot_trigger_runs_the_task_at_the_boot(shell: Any) -> None:
     register(shell, argument="epl System C:\\out.txt")
     assert not shell.machine.files.exists(r"C:\out.txt")
     shell.machine.power.reset()
-    wait(lambda: bool(shell.machine.files.exists(r"C:\out.txt")))
+    wait_for(lambda: bool(shell.machine.files.exists(r"C:\out.txt")))
 
 
 def test_unregistering_needs_confirmation(shell: Any) -> None:

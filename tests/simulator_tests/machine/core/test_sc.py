@@ -7,6 +7,7 @@ from __future__ import annotations
 import struct
 
 import pytest
+from simulator_tests.waiting import wait_for
 
 pytestmark = pytest.mark.waits
 
@@ -146,18 +147,13 @@ def test_failure_refuses_half_of_an_action_and_a_reset_alone(sc):
 
 
 def test_recovery_restarts_a_service_that_crashed(sc):
-    import time
 
     sc("failure", "mine", "reset=", "0", "actions=", "restart/1000")
     sc("start", "mine")
     before = sc.shell.machine.services.get("mine").process_id
     sc.shell.machine.services.crash("mine")
-    end = time.monotonic() + 60
-    while sc.shell.machine.services.get("mine").state != "Running" and time.monotonic() < end:
-        time.sleep(0.02)
-    after = sc.shell.machine.services.get("mine")
-    assert after.state == "Running"
-    assert after.process_id != before
+    wait_for(lambda: sc.shell.machine.services.get("mine").state == "Running", "the service runs again")
+    assert sc.shell.machine.services.get("mine").process_id != before
 
 
 def test_config_changes_only_what_it_names(sc):
